@@ -23,9 +23,10 @@ from assay.data.formats.registry import (
     table_of,
 )
 from assay.data.names import IN_MEMORY, model_names, possible_judges
-from assay.data.role_names import same_except_spelling
 from assay.data.scales import Nominal, OddOneOut, Ordinal, Preference, Text, range_of
-from assay.data.structure import IGNORED, Choice, Role, RoleKind, Shape, read_call
+from assay.data.structure.readings import read_call
+from assay.data.structure.role_names import same_except_spelling
+from assay.data.structure.roles import IGNORED, Choice, Role, RoleKind, Shape
 from assay.errors import AssayError, counted, listing
 from assay.estimation.options import question
 from assay.reading import read, read_apart, read_settings, rows_of_source, write_reading

@@ -13,7 +13,6 @@ import numpy as np
 import polars as pl
 
 from assay.data.annotations import Annotations, Reading
-from assay.data.cells import total_of_counts
 from assay.data.columns import column_of, to_polars
 from assay.data.formats import Rows
 from assay.data.formats.nested import add_choices, unfold
@@ -25,15 +24,16 @@ from assay.data.formats.registry import (
     format_options,
     join_tables,
     platform_of,
-    rows_of,
+    sheets_of,
 )
 from assay.data.formats.scores import scores_of_frame
 from assay.data.formats.sheets import SPREADSHEETS
 from assay.data.formats.tables import arena_rows, is_arena, parse_numeric_columns, read_battles, read_table
 from assay.data.names import IN_MEMORY, KindUnknownError, strip_spaces
-from assay.data.role_names import called_people, plain_name
 from assay.data.scales import Preference, parse_scale
-from assay.data.structure import UnclearTableError, read_call, unclear
+from assay.data.structure.cells import total_of_counts
+from assay.data.structure.readings import UnclearTableError, read_call, unclear
+from assay.data.structure.role_names import called_people, plain_name
 from assay.errors import AssayError, ChangedStudyError, DataError, DesignError, StudyError, counted, listing, unknown
 from assay.estimation.options import question
 from assay.reporting.page import READING_MARK, atomic_write, writable
@@ -146,7 +146,8 @@ def rows_of_source(source: Any, paths: tuple[Path, ...], settings: ReadSettings)
     tables = {name: _attribute_table(getattr(settings, name), named) for name in ("items", "annotator_table")}
     settings = replace(settings, **tables, codes=_codes(settings.codes, paths))
     paths = _files_of_annotators(paths, settings)
-    parts = [rows_of(path, settings) for path in paths] if paths else [_rows_of_frame(source, settings)]
+    read = [rows for path in paths for rows in sheets_of(path, settings)]
+    parts = read if paths else [_rows_of_frame(source, settings)]
     _refuse_unknown_exclusions(parts, settings.excluded)
     parts = [part if _has_roles(part, settings) else _read_plain(part, settings) for part in parts]
     return join_tables(_with_file_names(parts, paths, settings), settings)

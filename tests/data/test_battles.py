@@ -10,8 +10,8 @@ import polars as pl
 import pytest
 
 import assay
-from assay.data.cells import views_of
 from assay.data.sides import Battle, find_battles, votes_in
+from assay.data.structure.cells import views_of
 from assay.errors import DataError
 
 SYSTEMS = ["oak", "elm", "ash", "fir"]

@@ -310,7 +310,10 @@ def test_duplicate_words_name_rows_and_remedy():
         table = rows(item=[*cells, "z"], annotator="ann", label=1, **{k: [*v, v[0]] for k, v in more.items()})
         return duplicate_words(table, ["item", "annotator"])
 
-    extra = "remove the extra rows, or number the answers in a column 'repeat'"
+    extra = (
+        "remove the extra rows, number the answers in a column 'repeat', or write one label for all of them, such as "
+        "the number of errors"
+    )
     assert words(1) == f"1 answer given several times (item 'i0', annotator 'ann': rows 1, 2); {extra}"
     shown = "; ".join(f"item 'i{i}', annotator 'ann': rows {2 * i + 1}, {2 * i + 2}" for i in range(5))
     assert words(5) == f"5 answers given several times ({shown}); {extra}"

@@ -52,7 +52,8 @@ from assay.cli.output import (
 from assay.data.formats import FormatSettings
 from assay.data.formats.registry import ReadSettings
 from assay.data.scales import plain_number, range_of
-from assay.data.structure import APART, CHOOSE, MOST_CHOICES, Layout, UnclearTableError, further_readings
+from assay.data.structure.readings import APART, CHOOSE, MOST_CHOICES, UnclearTableError, further_readings
+from assay.data.structure.roles import Layout
 from assay.errors import AssayError, DesignError, listing
 from assay.estimation.options import Settings, number_in
 from assay.preference.votes import Choose

@@ -24,9 +24,9 @@ from assay.concordance.coefficient import (
 from assay.concordance.measures import fleiss, scott
 from assay.data.annotations import Annotations, Answers, Repeats
 from assay.data.chunks import Chunks
-from assay.data.groups import annotator_groups
 from assay.data.ratings import Ratings
 from assay.data.scales import Nominal
+from assay.data.structure.groups import annotator_groups
 from assay.errors import DesignError, unknown
 from assay.estimation.intervals import Estimate, adjust_p, missing
 from assay.estimation.options import IntervalSettings, option, question

@@ -20,8 +20,8 @@ from assay.data.columns import KEY, FrameSettings, duplicate_words, table_parts
 from assay.data.columns import Reading as Reading
 from assay.data.joining import Match, joined
 from assay.data.names import Coded, Names, Utf8, any_twice, cell_numbers, codes_in, factorize, natural, sort_cells
-from assay.data.probabilities import PREFIXES, probability_columns
 from assay.data.scales import Interval, Label, Preference, Scale, scale_named
+from assay.data.structure.probabilities import PREFIXES, probability_columns
 from assay.errors import DataError, DesignError, counted, listing, unknown
 from assay.estimation.options import one_of, question_of_two
 from assay.reporting.tables import printable

@@ -31,9 +31,9 @@ from assay.data.names import (
 )
 from assay.data.names import natural as natural
 from assay.data.notations import are_dates
-from assay.data.role_names import called, plain_name
 from assay.data.scales import Label, Nominal, Ordinal, Preference, Scale, scale_of
 from assay.data.sides import PAIR, PAIR_OF, SWAPPED, Sides, keep_shown, marked_as_swapped, side_columns, swap_sides
+from assay.data.structure.role_names import called, plain_name
 from assay.data.values import (
     AnnotatorLabels,
     LabelColumn,
@@ -957,7 +957,10 @@ def duplicate_words(table: pl.DataFrame, key: list[str]) -> str:
     elif varied:
         remedy = f"if column '{varied[0]}' is an experimental condition, set conditions=['{varied[0]}']"
     else:
-        remedy = "remove the extra rows, or number the answers in a column 'repeat'"
+        remedy = (
+            "remove the extra rows, number the answers in a column 'repeat', or write one label for all of them, such "
+            "as the number of errors"
+        )
     return f"{counted(groups.height, 'answer')} given several times ({shown}{more}); {remedy}"
 
 

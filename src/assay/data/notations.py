@@ -98,6 +98,19 @@ def codes_of_numbers(texts: Sequence[str], numbers: Iterable[str]) -> dict[str, 
     return {"codes": {**found, **{one: one for one in numbers}}}
 
 
+_PART_OF_NUMBER = re.compile(r"(\d+)\s?([A-Za-z]{1,2})")
+
+
+def order_of_parts(texts: Iterable[str], numbers: Iterable[str]) -> dict[str, str]:
+    """Return the scale of whole numbers and parts of them, ``3 < 4A < 4B < 5``; empty for other labels."""
+    parts = {text: found for text in texts if (found := _PART_OF_NUMBER.fullmatch(text.strip()))}
+    plain = list(numbers)
+    if len(parts) < len(list(texts)) or not all(one.strip().isdecimal() for one in plain):
+        return {}
+    keys = {one: (int(one), "") for one in plain} | {one: (int(found[1]), found[2]) for one, found in parts.items()}
+    return {"scale": "ordinal:" + "<".join(sorted(keys, key=keys.__getitem__))}
+
+
 def _ascending(labels: Iterable[str]) -> list[str]:
     """The labels in their order, if they are ranges of numbers that do not overlap; a single number is a range."""
     ends: dict[str, tuple[int, int]] = {}

@@ -17,9 +17,9 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from assay.data.cells import ColumnView
 from assay.data.names import Coded, factorize, natural
-from assay.data.role_names import plain_name
+from assay.data.structure.cells import ColumnView
+from assay.data.structure.role_names import plain_name
 
 PAIR = ("first", "second")
 """Columns that name the two systems of a vote: −1 is a vote for the first."""
@@ -169,7 +169,13 @@ def find_battles(table: pl.DataFrame, views: Mapping[str, ColumnView]) -> list[B
                 }
                 found.append((rank + 4 * bool(own), battle))
     best = [battle for rank, battle in found if rank == max(found, key=lambda one: one[0])[0]]
-    return [battle for battle in best if battle[:2] == best[0][:2]]
+    best = [battle for battle in best if battle[:2] == best[0][:2]]
+    return [battle for battle in best if not any(_is_copy(views, battle.winner, other.winner) for other in best)]
+
+
+def _is_copy(views: Mapping[str, ColumnView], one: str, other: str) -> bool:
+    """Whether a column repeats another one under a longer name: ``raw_preference`` and ``preference``."""
+    return plain_name(one).endswith(f" {plain_name(other)}") and bool((views[one].codes == views[other].codes).all())
 
 
 MOST_COLUMNS = 40

@@ -22,6 +22,7 @@ from assay.data.notations import (
     is_date,
     options_in_words,
     order_by_numbers,
+    order_of_parts,
     repeated_symbols,
     undone_dates,
 )
@@ -135,6 +136,10 @@ def parse_numbers(
             return replace(found, missing=missing)
     found = _find_ambiguity(texts, read) if scale is None else Numbers(read, missing)
     return None if found is None else replace(found, missing=missing)
+
+
+_PADDED = r"^0\d{2,}$"
+"""A number of three digits or more that begins with 0, as codes of a code book do."""
 
 
 # -- notations ------------------------------------------------------------------------------------------
@@ -361,7 +366,7 @@ def _ambiguous_reading(texts: pl.Series, words: str) -> Numbers:
 
 MARKS = (
     "na", "n/a", "#n/a", "nan", "null", "none", "-", "n.a.", "n.a", ".", "–", "—", "--", "<na>", "#div/0!", "#value!",
-    "#ref!", "#null!", "#name?", r"\n",
+    "#ref!", "#null!", "#name?", r"\n", "?", "??",
 )  # fmt: skip
 """Usual marks of missing values, in lower case; MySQL writes ``\\N``."""
 
@@ -487,6 +492,8 @@ def _settle_text(part: LabelColumn, scale: Scale | None, settings: LabelSettings
     free = scale is None and is_free_text(len(distinct), len(labels) - labels.null_count())
     if scale is None or scale.numeric:
         numbers = parse_numbers(strip_spaces(distinct), scale, settings.decimal, () if settings.marks == () else MARKS)
+        if numbers is not None and scale is None and settings.decimal is None:
+            _refuse_padded(part, distinct)
         if numbers is not None and scale is None and not part.as_text and numbers.plain:
             return _numbers_as_text(part, numbers.values, settings)
         if numbers is not None and not (free and not part.as_text and numbers.mixed):
@@ -499,6 +506,18 @@ def _settle_text(part: LabelColumn, scale: Scale | None, settings: LabelSettings
     if listed is not None and all(isinstance(c, str) for c in listed):
         return _settle_listed(part, [str(c) for c in listed], settings)
     return Settled(labels)
+
+
+def _refuse_padded(part: LabelColumn, distinct: pl.Series) -> None:
+    """Refuse labels with leading zeros, all of one length: codes of a code book, whose distances mean nothing."""
+    bare = strip_spaces(distinct)
+    padded, length = bare.filter(bare.str.contains(_PADDED)), bare.str.len_chars()
+    if len(padded) and length.min() == length.max():
+        raise DataError(
+            f"{part.about()} such as '{padded[0]}' are codes, not numbers, by their zeros: set {part.like('nominal')}, "
+            "or write numbers without leading zeros",
+            advised={} if part.criterion else {"scale": "nominal"},
+        )
 
 
 def is_free_text(distinct: int, labels: int) -> bool:
@@ -634,7 +653,11 @@ def _settle_numbers(
         unread = part.labels.is_in(strange.implode()).fill_null(False)
         text = counted(int(unread.sum()), "row")
         plain = distinct.filter(~numbers.unread & ~numbers.missing).to_list()
-        codes = {} if part.criterion else codes_of_numbers(strange.to_list(), plain)
+        codes = (
+            {}
+            if part.criterion
+            else codes_of_numbers(strange.to_list(), plain) or order_of_parts(strange.to_list(), plain)
+        )
         raise DataError(
             f"{part.about()} mix numbers and text; {text} of text ({part.rows(unread)}). Correct them, specify their "
             f"scale ({part.like('nominal')} if they are categories), or set missing=[...] for missing values"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 
 from assay.errors import counted, listing
@@ -250,6 +251,19 @@ def people_or_questions(columns: Sequence[str], scale: str) -> str:
     return f"{_names(columns)} share a scale ({scale}): are they annotators, or questions to one person?"
 
 
+def part_of_item(item: Sequence[str], column: str, annotator: str) -> str:
+    """Return the question whether a column that describes annotators is part of the item."""
+    return (
+        f"labels of one {listing(list(item))} agree more within each '{column}', which has its own values of "
+        f"'{annotator}': is '{column}' part of the item?"
+    )
+
+
+def item_is(columns: Sequence[str]) -> str:
+    """Return the answer that columns together are the item."""
+    return f"the item is {_names(columns)}"
+
+
 def exchanged(item: Sequence[str], annotator: str) -> str:
     """Return the question whether item and annotator are exchanged."""
     return (
@@ -297,6 +311,22 @@ def free_text_labels(columns: Sequence[str]) -> str:
 def crossed_columns(doubt: str) -> str:
     """Return the finding that names of columns combine annotators and criteria."""
     return f"each column name combines an annotator and a criterion, {doubt}"
+
+
+def split_names(name: str, template: str, parts: Sequence[str] = ()) -> str:
+    """Return the answer that the names of columns are split by a template: ``A_1`` is annotator A, repeat 1."""
+    first, second = re.fullmatch(r"(annotator|criterion|repeat).*?(annotator|criterion|repeat)", template).groups()  # type: ignore[union-attr]
+    mark = template.removeprefix(first).removesuffix(second)
+    left, right = parts or (part.strip() for part in name.split(mark, 1))
+    return f"'{name}' is {first} '{left}' and {second} '{right}'"
+
+
+def numbered_columns(columns: Sequence[str]) -> str:
+    """Return the question what the numbers in the names of columns are."""
+    return (
+        f"{_names(columns)} combine two parts, and their names do not say whether these are annotators, criteria or "
+        "repeated labels"
+    )
 
 
 def only_column(name: str) -> str:

@@ -20,11 +20,11 @@ import polars as pl
 
 from assay.data.annotations import Annotations, Answers, Repeats
 from assay.data.chunks import Chunks
-from assay.data.groups import LEAST_HELD, copied_items
 from assay.data.names import NameParts, Names, common_suffix, factorize, stems
 from assay.data.ratings import Ratings
 from assay.data.scales import Label, Preference, Scale
 from assay.data.sides import PAIR_OF
+from assay.data.structure.groups import LEAST_HELD, copied_items
 from assay.errors import DataError, DesignError, listing, unknown
 from assay.estimation.intervals import Estimate, missing
 from assay.estimation.options import IntervalSettings, Limits, Method, Settings, option, short

@@ -15,9 +15,9 @@ import numpy as np
 import polars as pl
 
 from assay.data.annotations import Annotations
-from assay.data.groups import LEAST_HELD, LEAST_PER_PART, MOST_VALUES, THIRDS, ItemGroups, item_groups
 from assay.data.names import Coded, NameParts
 from assay.data.ratings import cluster_codes
+from assay.data.structure.groups import LEAST_HELD, LEAST_PER_PART, MOST_VALUES, THIRDS, ItemGroups, item_groups
 from assay.errors import DesignError
 from assay.estimation.statistic import Bools, Floats, Ints
 from assay.statistics.blocks import cross_codes
@@ -112,7 +112,10 @@ class Known:
 
 
 def known_columns(labels: Annotations, wanted: Sequence[str] | str, gold: object, used: Bools) -> Known:
-    """Return the item columns that are strata of the used items: those named, or all (`assay.data.groups`)."""
+    """Return the item columns that are strata of the used items: those named, or all.
+
+    Which columns can be strata, `assay.data.structure.groups` states.
+    """
     frame = labels.items
     if wanted != "auto":
         names = [wanted] if isinstance(wanted, str) else list(wanted)

@@ -21,12 +21,12 @@ import numpy as np
 import polars as pl
 
 from assay.data.annotations import Annotations, Repeats
-from assay.data.cells import ColumnView
-from assay.data.dependence import dependence
-from assay.data.groups import item_groups
 from assay.data.names import natural, stems
 from assay.data.ratings import cluster_codes
 from assay.data.scales import Label, Scale
+from assay.data.structure.cells import ColumnView
+from assay.data.structure.dependence import dependence
+from assay.data.structure.groups import item_groups
 from assay.errors import DataError, DesignError, counted, listing, unknown
 from assay.estimation.options import Settings, level_option, option, seed_option
 from assay.estimation.result import Exclusion

@@ -16,8 +16,8 @@ import polars as pl
 
 from assay.data.annotations import Annotations, digest_of_columns
 from assay.data.chunks import Chunks
-from assay.data.probabilities import OFF_ONE, PREFIXES
 from assay.data.ratings import cluster_codes
+from assay.data.structure.probabilities import OFF_ONE, PREFIXES
 from assay.errors import DataError, DesignError, counted, unknown
 from assay.estimation.intervals import Estimate, adjust_p, missing
 from assay.estimation.options import Raters, Settings, level_option, option, question

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 
 from assay.data.annotations import Annotations
-from assay.data.probabilities import PREFIXES
+from assay.data.structure.probabilities import PREFIXES
 from assay.reporting.page import Part, PartOptions, parts_or_reason
 from assay.reporting.tables import filled
 from assay.variation import words

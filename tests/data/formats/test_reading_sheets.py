@@ -14,12 +14,12 @@ import polars as pl
 import pytest
 
 import assay
-from assay.data import cells
 from assay.data.annotations import Reading
 from assay.data.formats import Rows, paths, registry, sheets, tables
 from assay.data.formats.intake import set_of
 from assay.data.formats.potato import _Project
 from assay.data.scales import Nominal, Ordinal, Text
+from assay.data.structure import cells
 from assay.data.values import LabelColumn, refuse_slips
 from assay.errors import DataError
 
@@ -264,7 +264,8 @@ def test_split_annotators_by_template() -> None:
     assert split("criterion - annotator", "tone - ann") == [("ann", "tone")]
     with pytest.raises(DataError, match=r"column 'ann' does not contain '_' of split_columns=\.\.\."):
         split("annotator_criterion", "x_y", "ann")
-    for template in ("annotator_annotator", "annotatorcriterion", "annotator_"):
+    assert split("criterionannotator", "P1R2") == [("R2", "P1")]
+    for template in ("annotator_annotator", "criterion_repeat", "annotator_"):
         with pytest.raises(DataError, match="has no order; write annotator and criterion with the text between"):
             split(template, "x_y")
 
@@ -508,7 +509,9 @@ def test_read_other_encodings(tmp_path: Path) -> None:
     windows = ["the file is not UTF-8; read as Windows text (cp1252)"]
     assert grid(b"a;b\n1;\xe9\n") == ([("a", "b"), ("1", "é")], windows)
     assert grid("x\na;b\n1;é\n".encode("utf-16"), 1) == ([("a", "b"), ("1", "é")], [])
-    with pytest.raises(DataError, match=r"is neither UTF-8 nor UTF-16 nor Windows text \(cp1252\); save it as UTF-8"):
+    with pytest.raises(
+        DataError, match=r"is neither UTF-8 nor UTF-16 nor Windows text \(cp1252 or cp1250\); save it as UTF-8"
+    ):
         grid(b"a;b\n1;\x81\xe9\n")
     for empty in (b"", "".encode("utf-16")):
         with pytest.raises(DataError, match=r"t\.csv is empty$"):

@@ -11,8 +11,8 @@ from typing import Any, Literal
 import polars as pl
 
 from assay.data.annotations import Annotations, Reading
-from assay.data.cells import ColumnView, views_of
 from assay.data.scales import Scale
+from assay.data.structure.cells import ColumnView, views_of
 from assay.errors import DesignError, listing
 from assay.estimation.options import Settings, option
 
@@ -58,7 +58,11 @@ class Rows:
 class FormatSettings(Settings):
     """Options of the readers of formats; each uses some of these (`assay.data.formats.registry.FORMATS`)."""
 
-    sheet: str | None = option(None, "Sheet of a spreadsheet.", details="Without it the only one that holds a table.")
+    sheet: str | Sequence[str] | None = option(
+        None, "Sheet of a spreadsheet, or several.",
+        details="Without it the only one that holds a table. Several sheets are joined as files are: each has the "
+        "labels of one annotator, or of one criterion, which the sheet names.",
+    )  # fmt: skip
     criteria: Sequence[str] | None = option(
         None,
         "Criteria of an export to read; by default all.",

@@ -20,11 +20,11 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from assay.data.cells import total_of_counts
 from assay.data.columns import column_of
 from assay.data.formats import Rows
 from assay.data.names import model_names
-from assay.data.role_names import called, called_people, called_person_ids, human_names, plain_name
+from assay.data.structure.cells import total_of_counts
+from assay.data.structure.role_names import called, called_people, called_person_ids, human_names, plain_name
 from assay.data.words import counts
 from assay.errors import DataError, listing
 
@@ -296,6 +296,9 @@ def _objects(
              all(isinstance(one, dict) and one for each in cells[n] for one in each)]  # fmt: skip
     records = [{k: [*map(_flat, v)] if k in lists and v else v for k, v in record.items()} for record in records]
     objects = {n: [one for record in records for one in record.get(n) or ()] for n in lists}
+    # Sums and counts are a metric's, and its name is no annotator.
+    measured = [n for n in lists if all(sum(called(_last(k), "computed") for k in one) > 1 for one in objects[n])]
+    lists = [n for n in lists if n not in measured]
     lists = [n for n in lists if all(any(_answers(k, v) for k, v in one.items()) for one in objects[n])]
     if not lists:
         return None
@@ -451,6 +454,9 @@ def _by_name(
         return None
     keys = {n: [{k for k, v in one.items() if v is not None} for one in cells[n]] for n in _of_kind(cells, dict)}
     objects = [n for n in keys if all(_is_scalar(v) or v is None for one in cells[n] for v in one.values())]
+    # An output is an object with one key, such as its text; its answer and reason are no annotators either.
+    every = {n: set().union(*keys[n]) for n in objects}
+    objects = [n for n in objects if len(every[n]) > 1 and not any(_tells_answer(k) for k in every[n])]
     varied = [n for n in objects if len(set(map(frozenset, keys[n]))) > 1]
     usual = [n for n in objects if _single(n) in LABELS or called(_single(n), "label")]
     named = [n for n in usual if n in varied] or usual or (varied if len(varied) == 1 else [])
@@ -468,6 +474,11 @@ def _by_name(
         if label is not None
     ]
     return found, [f"one row per answer in {name}: its keys are the annotators"]
+
+
+def _tells_answer(key: str) -> bool:
+    """Whether a key is called as a label or a comment is, not as an annotator."""
+    return called(plain_name(key), "label") or called(plain_name(key), "comment")
 
 
 def _refuse_uneven(name: str, lengths: Iterable[int], source: str) -> None:

@@ -19,7 +19,6 @@ from typing import Any, Literal
 import polars as pl
 
 from assay.data.annotations import Annotations, from_frame
-from assay.data.cells import shared_key
 from assay.data.columns import BLANK, SPLIT_DETAILS, FrameSettings, Reading, drop_blank_rows, whole_ids
 from assay.data.formats import FormatSettings, Rows, tables
 from assay.data.formats.intake import OFF_SCALE, is_number
@@ -42,23 +41,14 @@ from assay.data.formats.tables import (
 )
 from assay.data.joining import Match, match_ids, rename_ids
 from assay.data.names import QUESTION_SEPARATOR, natural, questions_in, spelling_key, strip_spaces
-from assay.data.role_names import called, plain_name
 from assay.data.scales import Preference, Scale
 from assay.data.sides import PAIR_OF
-from assay.data.structure import (
-    IGNORED,
-    MOST_READINGS,
-    ROWS,
-    Choice,
-    Doubt,
-    Layout,
-    Stated,
-    Structure,
-    UnclearTableError,
-    find_structure,
-    of_several,
-    unclear,
-)
+from assay.data.structure.cells import shared_key
+from assay.data.structure.finder import find_structure
+from assay.data.structure.keys import MOST_READINGS
+from assay.data.structure.readings import UnclearTableError, of_several, unclear
+from assay.data.structure.role_names import called, plain_name
+from assay.data.structure.roles import IGNORED, ROWS, Choice, Doubt, Layout, Stated, Structure
 from assay.data.values import infer_scale, valid_as_written
 from assay.errors import AssayError, DataError, DesignError, counted, listing, unknown
 from assay.estimation.options import hints_of, option
@@ -291,7 +281,8 @@ FORMATS = Registry("assay.formats", Format, {
         ),
         Format(
             "table", "CSV, TSV, spreadsheets, JSON, JSON Lines, Parquet",
-            lambda path, _, settings: read_table(path, settings.sheet), lambda _: True, ("sheet",), joins_items=True,
+            lambda path, _, settings: read_table(path, _one_sheet(settings)), lambda _: True, ("sheet",),
+            joins_items=True,
         ),
     )
 })  # fmt: skip
@@ -351,7 +342,7 @@ class ReadSettings(FrameSettings, FormatSettings):
         None,
         "Annotator and criterion in the column names of a wide table, such as `annotator_criterion`.",
         details="`annotator / criterion` reads `Ann / clarity`, `criterion_annotator` reads `clarity_ann`; the text "
-        "between the two words is the separator.",
+        "between the two words is the separator. `annotator_repeat` reads `A_1` and `A_2` as two labels of A.",
     )
     format: str = option(
         "auto",
@@ -439,6 +430,25 @@ def rows_of(path: Path, settings: ReadSettings) -> Rows:
             "name a file in it"
         )
     return chosen.rows(path, settings.own_item(), settings)
+
+
+def _one_sheet(settings: FormatSettings) -> str | None:
+    """The sheet to read; several are read one by one (`sheets_of`)."""
+    return settings.sheet if settings.sheet is None or isinstance(settings.sheet, str) else settings.sheet[0]
+
+
+def sheets_of(path: Path, settings: ReadSettings) -> list[Rows]:
+    """Read the rows of a file, or of each of several sheets of a spreadsheet, whose sources then name the sheet."""
+    if settings.sheet is None or isinstance(settings.sheet, str):
+        return [rows_of(path, settings)]
+    parts = [(name, rows_of(path, replace(settings, sheet=name))) for name in settings.sheet]
+    return [replace(rows, reading=replace(rows.reading, source=f"{path}/{name}")) for name, rows in parts]
+
+
+def _file_name(source: str) -> str:
+    """The name of a file without its suffix, or of a sheet."""
+    path = Path(source)
+    return path.name if path.parent.suffix.lower() in SPREADSHEETS else path.stem
 
 
 def annotations_of(rows: Rows, settings: ReadSettings) -> Annotations:
@@ -551,7 +561,8 @@ def long_rows(rows: Rows, settings: ReadSettings, *, check: bool) -> tuple[Rows,
     else:
         rows = tables.unpivot(rows, item, columns, check=check)
     if settings.layout == "wide" and settings.split_columns is not None:
-        rows, criterion = tables.split_annotators(rows, settings.split_columns), "criterion"
+        rows = tables.split_annotators(rows, settings.split_columns)
+        criterion = "criterion" if "criterion" in rows.labels.columns else criterion
     return rows, "item", "annotator", "label", criterion
 
 
@@ -742,7 +753,8 @@ def _named_by_files(parts: list[Rows], sources: Sequence[Rows], settings: ReadSe
     names = [part.labels["annotator"].cast(pl.String).unique().to_list() for part in parts]
     items = [part.labels["item"].cast(pl.String).unique() for part in parts]
     people = {*(_as_names(settings.judges) or ()), *(_as_names(settings.humans) or ())}
-    files = [Path(part.reading.source).stem for part in parts]
+    files = [_file_name(part.reading.source) for part in parts]
+    sheets = not (settings.sheet is None or isinstance(settings.sheet, str))
     alike, made = len({frozenset(own) for own in names}) == 1, []
     for k, (part, own) in enumerate(zip(parts, names, strict=True)):
         usual = ["label", *(["questions"] if alike else [])]
@@ -754,6 +766,9 @@ def _named_by_files(parts: list[Rows], sources: Sequence[Rows], settings: ReadSe
             labels = part.labels.with_columns(*criterion, annotator=pl.lit(files[k]))
             note = f"the annotator is named by the file; labels are in {listing([repr(n) for n in natural(own)], 4)}"
             part = replace(part, labels=labels, reading=part.reading.add_notes(note))
+        elif sheets and alike and "criterion" not in part.labels.columns and set(own) <= {*sources[k].labels.columns}:
+            labels = part.labels.with_columns(criterion=pl.lit(files[k]))
+            part = replace(part, labels=labels, reading=part.reading.add_notes("the criterion is named by the sheet"))
         made.append(part)
     return made
 

@@ -91,13 +91,12 @@ def _spreadsheet(path: Path, wanted: str | None) -> tuple[pl.DataFrame, list[str
     # A key of codes or a read-me in the same workbook is a small part of it.
     rivals = [name for name, grid in tables.items() if name != largest and grid.height * grid.width > 0.34 * size]
     if rivals:
-        heads = {name: grid.row(0) for name, grid in tables.items()}
-        alike = len(set(heads.values())) == 1
-        each = ". If each sheet has the labels of one annotator, save each as a CSV file and read all of them"
+        alike = [name for name, grid in tables.items() if grid.row(0) == tables[largest].row(0)]
+        each = f". If each sheet has the labels of one annotator or criterion, read all of them with sheet={alike}"
         raise DataError(
             f"{path} contains several tables, in the sheets {listing([repr(n) for n in tables], 6)}; select one with "
-            f"sheet='{largest}'{each if alike else ''}",
-            advised={"sheet": largest},
+            f"sheet='{largest}'{each if len(alike) > 1 else ''}",
+            advised={"sheet": alike if len(alike) > 1 else largest},
         )
     others = [name for name in found if name != largest]
     skipped = f", skipped {listing([repr(name) for name in others], 4)}" if others else ""
@@ -166,7 +165,7 @@ def _read_head(path: Path) -> tuple[str, list[str]]:
     try:
         return start[:cut].decode("utf-8-sig"), []
     except UnicodeDecodeError:
-        return start[:cut].decode("cp1252", errors="replace"), []
+        return start[:cut].decode(_windows_encoding(start[:cut]), errors="replace"), []
 
 
 LONGEST_RUN = 3
@@ -177,7 +176,20 @@ of other scripts consist of them."""
 def _is_latin(data: bytes) -> bool:
     """Whether bytes can be text in a Latin script, by the letters beyond ASCII, one byte each."""
     runs = [len(run) for run in re.findall(rb"[\x80-\xff]+", data)]
-    return 2 * sum(n for n in runs if n > LONGEST_RUN) <= sum(runs)
+    # Short words of other scripts have no letter of ASCII either; Latin ones, except `à` and `é`, do.
+    whole = [len(word) for word in re.findall(rb"(?<![a-zA-Z\x80-\xff])[\xc0-\xff]{2,}(?![a-zA-Z\x80-\xff])", data)]
+    return 2 * max(sum(n for n in runs if n > LONGEST_RUN), sum(whole)) <= sum(runs)
+
+
+def _windows_encoding(data: bytes) -> str:
+    """The Windows encoding of a text in a Latin script: that of Central Europe or of the West.
+
+    The letters ``ł`` and ``ż`` of the one are signs such as ``³`` and ``¿`` of the other, which no word contains;
+    and no language of the West has both ``š`` or ``ž`` and the letters that ``ě``, ``ř`` and ``č`` would be.
+    """
+    inside = re.findall(rb"(?<=[a-zA-Z])[\xb3\xb9\xbf\x9c\x9f\xa3\xa5\xaf](?=[a-zA-Z])|[\xa3\xaf](?=[a-zA-Z]{2})", data)
+    carons = re.search(rb"[\x8a\x8e\x9a\x9e]", data) and re.search(rb"[\xe8\xec\xf8\xf9\xc8\xcc\xd8]", data)
+    return "cp1250" if len(inside) > 1 or carons else "cp1252"
 
 
 def _wide_encoding(start: bytes) -> str | None:
@@ -220,14 +232,15 @@ def _read_rows(path: Path, separator: str, skip: int, notes: list[str]) -> pl.Da
     except (pl.exceptions.PolarsError, OSError) as error:
         if "utf" not in str(error).lower():
             return _safely(path, lambda: pl.read_csv(path, **how))
-    notes.append("the file is not UTF-8; read as Windows text (cp1252)")
-    return _safely(path, lambda: pl.read_csv(_recode(path, "cp1252"), **how))
+    windows = _windows_encoding(path.read_bytes())
+    notes.append(f"the file is not UTF-8; read as Windows text ({windows})")
+    return _safely(path, lambda: pl.read_csv(_recode(path, windows), **how))
 
 
 def _recode(path: Path, encoding: str) -> io.BytesIO:
     try:
         data = path.read_bytes()
-        if encoding == "cp1252" and not _is_latin(data):
+        if encoding in ("cp1250", "cp1252") and not _is_latin(data):
             raise DataError(_no_encoding(path))
         return io.BytesIO(data.decode(encoding).encode())
     except UnicodeDecodeError:
@@ -235,7 +248,7 @@ def _recode(path: Path, encoding: str) -> io.BytesIO:
 
 
 def _no_encoding(path: Path) -> str:
-    return f"{path} is neither UTF-8 nor UTF-16 nor Windows text (cp1252); save it as UTF-8"
+    return f"{path} is neither UTF-8 nor UTF-16 nor Windows text (cp1252 or cp1250); save it as UTF-8"
 
 
 def _safely(path: Path, read: Callable[[], pl.DataFrame]) -> pl.DataFrame:
@@ -299,8 +312,42 @@ def _lines_above(rows: Sequence[Sequence[str | None]]) -> int:
     for i, (row, fill) in enumerate(zip(rows, fills, strict=True)):
         if fill >= max(2, FILLED * width) or fill > max(1, TITLE * width):
             values = sum(_is_value(cell) for cell in row)
-            return i if i and values <= 0.4 * fill else 0
+            return _above_repeated(rows, i) if i and values <= 0.4 * fill else 0
     return 0
+
+
+def _above_repeated(rows: Sequence[Sequence[str | None]], first: int) -> int:
+    """The first row of a header whose last row repeats names, under the names of merged cells in the rows above it."""
+    names = [tuple((cell or "").strip() for cell in row) for row in rows[: first + 1]]
+    joined: list[tuple[str, ...]] = [(name,) for name in names[first]]
+    for i in range(first, -1, -1):
+        if i < first:
+            merged = len(names[i]) == len(joined) and sum(map(bool, names[i])) > 1
+            if not merged or any(map(_is_value, names[i])):
+                return first
+            joined = [(over, *below) for over, below in zip(_filled(names[i]), joined, strict=True)]
+        there = [one for one in joined if one[-1]]
+        if len(set(there)) == len(there):
+            return i
+    return first
+
+
+def _filled(names: Sequence[str]) -> list[str]:
+    """The names of a row, each also in the empty cells to its right."""
+    filled: list[str] = []
+    for cell in names:
+        filled.append(cell or (filled[-1] if filled else ""))
+    return filled
+
+
+def _over_merged(above: Sequence[str], below: Sequence[str]) -> list[str]:
+    """The names of a row, each also over the columns that its merged cell covers."""
+    names = list(above)
+    for i in range(1, len(names)):
+        # A merged cell has its text in its first column; a column without a name in both rows is unnamed.
+        if not names[i] and below[i] and names[i - 1] and below[i - 1]:
+            names[i] = names[i - 1]
+    return names
 
 
 def _header(rows: Sequence[Sequence[str | None]]) -> tuple[list[str], int, list[str]]:
@@ -310,20 +357,26 @@ def _header(rows: Sequence[Sequence[str | None]]) -> tuple[list[str], int, list[
     if len(texts) > 2 and any('"ImportId"' in cell for row in texts[1:3] for cell in row):
         used = 3 if any('"ImportId"' in cell for cell in texts[2]) else 2
         return names, used, [f"skipped {counted(used - 1, 'further header row')} of Qualtrics"]
+    if len(texts) > 3 and _two_rows(texts[1:]) and not _is_unit_row(texts[2]):
+        below = _joined(_over_merged(texts[1], texts[2]), texts[2])
+        there = list(filter(None, below))
+        if len(set(there)) < len(there) and sum(map(bool, names)) > 1 and not any(map(_is_value, names)):
+            joined = _joined(_over_merged(names, _over_merged(texts[1], texts[2])), below)
+            return joined, 3, [f"joined three header rows: {listing([repr(n) for n in joined if ' / ' in n], 3)}"]
     if len(texts) < 3 or not _two_rows(texts):
         return names, 1, []
     if len(texts[1]) > 2 and all(texts[1]) and all(names[:2]) and not any(names[2:]):
         return texts[1], 2, [f"skipped the header row of a pivot table: {_quote_rows([names])}"]
-    above = list(names)
-    for i in range(1, len(above)):
-        # A merged cell has its text in its first column; a column without a name in both rows is unnamed.
-        if not above[i] and texts[1][i] and above[i - 1] and texts[1][i - 1]:
-            above[i] = above[i - 1]
-    joined = [f"{a} / {b}" if a and b else a or b for a, b in zip(above, texts[1], strict=True)]
+    joined = _joined(_over_merged(names, texts[1]), texts[1])
     notes = [f"joined two header rows: {listing([repr(n) for n in joined if ' / ' in n], 3)}"]
     if len(texts) > 3 and _is_unit_row(texts[2]):
         return joined, 3, [*notes, f"skipped a header row with the scale: {_quote_rows([texts[2]])}"]
     return joined, 2, notes
+
+
+def _joined(above: Sequence[str], below: Sequence[str]) -> list[str]:
+    """The names of two rows of a header as one: ``Ann / clarity``."""
+    return [f"{a} / {b}" if a and b else a or b for a, b in zip(above, below, strict=True)]
 
 
 def _is_unit_row(texts: Sequence[str]) -> bool:

@@ -25,10 +25,10 @@ from assay.data.formats import Rows, one_answer_each
 from assay.data.formats.nested import records_in
 from assay.data.formats.sheets import SPREADSHEETS, TEXTS, read_sheet
 from assay.data.names import IN_MEMORY, any_twice, cell_numbers, factorize, refuse_equal_names, strip_spaces
-from assay.data.role_names import ID, called, called_people, plain_name
 from assay.data.scales import Preference
 from assay.data.sides import GRADES, PAIR, PAIR_OF, Battle, Sides, find_battles, name_sides, pair_names, votes_in
-from assay.data.structure import ROWS
+from assay.data.structure.role_names import ID, called, called_people, plain_name
+from assay.data.structure.roles import ROWS
 from assay.data.values import MARKS, parse_numbers
 from assay.errors import AssayError, DataError, counted, listing, require, unknown
 from assay.estimation.result import Exclusion
@@ -280,13 +280,14 @@ def transpose(rows: Rows, annotator: str, columns: Sequence[str] | None) -> Rows
 
 def split_annotators(rows: Rows, template: str) -> Rows:
     """Split names that combine an annotator and a criterion, ``ann_clarity``, into two columns of a long table."""
-    found = re.fullmatch(r"(annotator|criterion)(.+)(annotator|criterion)", template)
-    if found is None or found[1] == found[3]:
+    found = re.fullmatch(r"(annotator|criterion|repeat)(.*?)(annotator|criterion|repeat)", template)
+    if found is None or found[1] == found[3] or "annotator" not in (found[1], found[3]):
         raise DataError(
             f"split_columns '{template}' has no order; write annotator and criterion with the text between them, "
-            "such as split_columns='annotator_criterion'"
+            "such as split_columns='annotator_criterion', or annotator and repeat"
         )
-    mark = re.escape(found[2])
+    # Without a text between them, each part ends in a number: P1R2.
+    mark = re.escape(found[2]) or r"(?<=\d)(?=[^\W\d])"
     names = rows.labels["annotator"].unique(maintain_order=True).to_list()
     # Names with several marks are split at the first or at the last: the one that gives fewer annotators and criteria.
     cuts = [{name: re.fullmatch(rf"(?s)(.+{least}){mark}(.+)", name) for name in names} for least in ("?", "")]
@@ -704,11 +705,8 @@ def arena_rows(
     if battle.systems:
         # Battles without a question are separate items, so no vote is repeated.
         again = "repeat" not in kept.columns and bool(named or asked)
-        vote = pl.Series("_vote", _votes_of(kept)) if again else None
-        if vote is not None and any_twice(vote.to_numpy()):
-            kept = kept.with_columns(vote).with_columns(repeat=pl.int_range(1, pl.len() + 1).over("_vote"))
-            kept = kept.drop("_vote")
-            notes.append("several votes of one voter on one item are numbered in the order of the table (repeat)")
+        kept, said = _repeated_votes(kept, named or "item") if again else (kept, [])
+        notes += said
     neither = f"{battle.winner} names neither {battle.first}, {battle.second} nor a tie"
     gone = (Exclusion("row", out, neither),) if out else ()
     if annotator is not None and annotator != "annotator":
@@ -722,6 +720,34 @@ def _question_of(frame: pl.DataFrame, columns: Sequence[str], voter: str) -> str
     for name in columns:
         again = frame[name].n_unique() < frame.height / MIN_VOTES and not frame[name].null_count()
         if again and frame.select(name, voter).is_unique().all():
+            return name
+    return None
+
+
+def _repeated_votes(votes: pl.DataFrame, question: str) -> tuple[pl.DataFrame, list[str]]:
+    """Votes of one voter on one item, which are on parts of a question or otherwise repeats; and a note on them."""
+    vote = pl.Series("_vote", _votes_of(votes))
+    if not any_twice(vote.to_numpy()):
+        return votes, []
+    if part := _part_of_question(votes, vote):
+        votes = votes.with_columns(item=pl.format("{}/{}", "item", pl.col(part).cast(pl.String)))
+        return votes, [f"votes of one voter on one {question} differ in '{part}': each of its values is an item"]
+    votes = votes.with_columns(vote).with_columns(repeat=pl.int_range(1, pl.len() + 1).over("_vote")).drop("_vote")
+    return votes, ["several votes of one voter on one item are numbered in the order of the table (repeat)"]
+
+
+def _part_of_question(votes: pl.DataFrame, vote: pl.Series) -> str | None:
+    """The column in which all votes of one voter on one question differ, such as its turn; None if there is none.
+
+    Its values come again in all questions, as those of a time do not; a column called as a repeat numbers the votes.
+    """
+    known = {"item", "annotator", "label", "criterion", "_row", *PAIR}
+    for name in (c for c in votes.columns if c not in known):
+        column, plain = votes[name], plain_name(name)
+        few = 2 <= column.n_unique() <= votes.height / (2 * MIN_VOTES * votes["item"].n_unique()) + 1
+        if not few or column.null_count() or column.dtype.is_nested() or called(plain, "repeat"):
+            continue
+        if not called(plain, "time stamp") and not pl.DataFrame([vote, column]).is_duplicated().any():
             return name
     return None
 

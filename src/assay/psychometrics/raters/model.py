@@ -12,7 +12,7 @@ import polars as pl
 
 from assay.data.annotations import Annotations
 from assay.data.chunks import Chunks
-from assay.data.groups import annotator_groups
+from assay.data.structure.groups import annotator_groups
 from assay.errors import DataError, counted, listing, unknown
 from assay.estimation.intervals import Estimate, Estimates, simultaneous_p
 from assay.estimation.options import question

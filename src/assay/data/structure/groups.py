@@ -16,9 +16,9 @@ import polars as pl
 from numpy.typing import NDArray
 
 from assay.data.annotations import Annotations
-from assay.data.cells import ColumnView
 from assay.data.names import natural
-from assay.data.role_names import ID, called_judged, plain_name
+from assay.data.structure.cells import ColumnView
+from assay.data.structure.role_names import ID, called_judged, plain_name
 from assay.errors import DesignError, listing
 
 Codes = NDArray[np.int64]

@@ -81,9 +81,11 @@ class ColumnView:
 
     @cached_property
     def free(self) -> bool:
-        """Whether its words are free text: long, or with more distinct values than categories have."""
+        """Whether its words are free text: long, objects, or with more distinct values than categories have."""
         if not self.is_text:
             return False
+        if bool(self.distinct.str.starts_with("{").all()):
+            return True
         length = float(self.distinct.str.len_chars().mean() or 0)  # type: ignore[arg-type]
         return length > 40 or (is_free_text(len(self.distinct), self.filled) and length > 12)
 

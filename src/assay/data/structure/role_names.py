@@ -55,7 +55,7 @@ def plain_name(name: str) -> str:
 
 @cache
 def _lists() -> dict[str, dict[str, list[str]]]:
-    return tomllib.loads(files("assay.data").joinpath("roles.toml").read_text("utf-8"))
+    return tomllib.loads(files("assay.data.structure").joinpath("roles.toml").read_text("utf-8"))
 
 
 @cache
@@ -93,20 +93,26 @@ def called_person_ids(plain: str) -> bool:
 
 
 def data_of(name: str, names: Iterable[str]) -> bool:
-    """Return whether a column has further data of an annotator with a column: ``Ann_confidence`` next to ``Ann``."""
+    """Return whether a column has further data of an annotator with a column.
+
+    ``Ann_confidence`` next to ``Ann``, and ``judge_reason`` next to ``judge_pass``.
+    """
     found = _ANNOTATOR_DATA.fullmatch(name.lower())
-    return found is not None and any(other.lower() == found[1].strip() for other in names)
+    if found is None:
+        return False
+    who = found[1].strip()
+    return any(re.fullmatch(rf"{re.escape(who)}([ _.:/-]+[^ _.:/-]+)?", n.lower()) for n in names if n != name)
 
 
 def human_names(names: Sequence[str]) -> list[str]:
     """Return the names that say that they are a person's: ``rater_1``, ``A1``, ``R2``."""
-    people = [n for n in names if _is_human(n) or _LETTER.fullmatch(n)]
-    if not all(_is_human(n) or MACHINE.fullmatch(n) for n in names if n not in people):
-        people = [n for n in people if _is_human(n)]
+    people = [n for n in names if is_human(n) or _LETTER.fullmatch(n)]
+    if not all(is_human(n) or MACHINE.fullmatch(n) for n in names if n not in people):
+        people = [n for n in people if is_human(n)]
     return people
 
 
-def _is_human(name: str) -> bool:
+def is_human(name: str) -> bool:
     """Whether a name says that it is a person's: ``rater_1``, ``Korrektor A``, ``second marker``."""
     plain = plain_name(re.sub(r"[ _.-]*(\d+|(?<=[ _.-])[A-Za-z])$", "", name.strip()))
     return bool(_HUMAN.match(name)) or (called_people(plain) == 2 and not called_person_ids(plain))
@@ -151,6 +157,38 @@ def crossed_names(names: Sequence[str]) -> CrossedNames | None:
     return None
 
 
+_GLUED = re.compile(r"([^\W\d_]+\d+)([^\W\d_]+\d+)")
+"""A name of two numbered parts without a mark between them: ``P1R2``."""
+
+
+def numbered_names(names: Sequence[str]) -> tuple[str, list[tuple[str, str]]] | None:
+    """Return the mark between the two parts of each name, one of them a number, and the parts; None for other names.
+
+    ``A_1, A_2, B_1, B_2``: the names alone do not show whether a number is a repeat, a criterion or an annotator.
+    ``P1R1, P1R2, P2R1, P2R2`` have no mark.
+    """
+    for mark in (*_BETWEEN, ""):
+        found = [_GLUED.fullmatch(name) for name in names] if not mark else []
+        if not (all(found) if not mark else all(mark in name for name in names)):
+            continue
+        pairs = [(one[1], one[2]) for one in found if one] or [
+            (left.strip(), right.strip()) for left, _, right in (name.rpartition(mark) for name in names)
+        ]
+        sides = [{pair[k] for pair in pairs} for k in (0, 1)]
+        crossed = len(set(pairs)) == len(names) == len(sides[0]) * len(sides[1]) and min(map(len, sides)) > 1
+        if any(map(_is_kind_of_annotator, sides[0] | sides[1])):
+            return None
+        if crossed and all(map(all, pairs)) and (not mark or any(all(p.isdigit() for p in side) for side in sides)):
+            return mark, pairs
+    return None
+
+
+def _is_kind_of_annotator(part: str) -> bool:
+    """Whether a part of a name is a kind of annotator, whose number is part of the name: ``human`` in ``human_1``."""
+    alone = not re.search(r"\d$|[ _.-][A-Za-z]$", part)
+    return alone and (is_human(part) or called(plain_name(part), "system") or bool(model_names([part])))
+
+
 def crossed_part(names: Sequence[str]) -> list[str]:
     """Return the names that each combine an annotator and a criterion; a few other names are allowed.
 
@@ -177,7 +215,9 @@ def _names_people(side: Sequence[str]) -> int:
 
 
 def _names_criteria(side: Sequence[str]) -> int:
-    return int(any(called(plain_name(name), "questions") for name in side))
+    plain = [plain_name(name) for name in side]
+    numbered = all(called(re.sub(r" ?\d+$", "", name), "item") and name[-1:].isdigit() for name in plain)
+    return int(numbered or any(called(name, "questions") for name in plain))
 
 
 def same_except_spelling(names: Iterable[str]) -> list[tuple[str, ...]]:

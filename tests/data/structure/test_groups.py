@@ -10,8 +10,8 @@ import numpy as np
 import polars as pl
 import pytest
 
-from assay.data.cells import ColumnView
-from assay.data.groups import calendar, copied_items, item_groups, parts_of
+from assay.data.structure.cells import ColumnView
+from assay.data.structure.groups import calendar, copied_items, item_groups, parts_of
 
 
 def groups_of(**columns: Any) -> Any:

@@ -9,7 +9,7 @@ import polars as pl
 import pytest
 
 import assay
-from assay.data.probabilities import probability_columns
+from assay.data.structure.probabilities import probability_columns
 
 
 def columns(**numbers: list[float | None]) -> dict[str, pl.Series]:

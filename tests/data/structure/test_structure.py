@@ -9,10 +9,12 @@ import numpy as np
 import polars as pl
 import pytest
 
-from assay.data.cells import ROWS_INSPECTED, ColumnView, computed_columns, views_of
-from assay.data.dependence import dependence, repetition, sameness
-from assay.data.role_names import crossed_names, plain_name, same_except_spelling
-from assay.data.structure import ROWS, Role, Stated, Structure, _Finder, find_structure, read_call, unclear
+from assay.data.structure.cells import ROWS_INSPECTED, ColumnView, computed_columns, views_of
+from assay.data.structure.dependence import dependence, repetition, sameness
+from assay.data.structure.finder import StructureSearch, find_structure
+from assay.data.structure.readings import read_call, unclear
+from assay.data.structure.role_names import crossed_names, plain_name, same_except_spelling
+from assay.data.structure.roles import ROWS, Role, Stated, Structure
 from assay.data.values import MOST_CATEGORIES
 
 
@@ -417,9 +419,9 @@ def test_read_call_quotes_options():
 # -- function by function ------------------------------------------------------------------------------------
 
 
-def finder(table: dict[str, list[Any]], /, **stated: Any) -> _Finder:
+def finder(table: dict[str, list[Any]], /, **stated: Any) -> StructureSearch:
     frame = pl.DataFrame(table, strict=False)
-    return _Finder(views_of(frame), Stated(**stated), frame)
+    return StructureSearch(views_of(frame), Stated(**stated), frame)
 
 
 def of_name(name: str, cells: list[Any], *beside: str) -> str | None:

@@ -1,0 +1,267 @@
+"""Who answered, and on which item: a table with one row per label."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cached_property
+from typing import Any
+
+from assay.data import words
+from assay.data.names import model_names
+from assay.data.structure.dependence import dependence, repetition
+from assay.data.structure.keys import MOST_READINGS, KeySearch, RowKey
+from assay.data.structure.one_scale import MOST_SHARED_VALUES, on_one_scale, scale_groups
+from assay.data.structure.readings import MOST_CHOICES
+from assay.data.structure.role_names import (
+    ID,
+    NUMBERED,
+    called,
+    called_people,
+    called_person_ids,
+    human_names,
+    plain_name,
+)
+from assay.data.structure.roles import ROWS, Doubt
+from assay.data.structure.search import MOST_PEOPLE
+
+
+class AnnotatorSearch(KeySearch):
+    """Finds the column that says who answered, and that of the item."""
+
+    def _witness(self, name: str) -> tuple[int, str]:
+        """How surely a column says who answered, apart from the rows: 0 if nothing does; and the reason."""
+        view, stated = self.views[name], self.stated
+        if stated.annotator == name:
+            return 9, "as specified"
+        if name in (stated.item, stated.label, stated.criterion, stated.repeat) or name in stated.people:
+            return 0, ""
+        if name in self._labels_of_people:
+            return 0, ""
+        cells = view.distinct.to_list() if view.values is None else []
+        if stated.people and stated.people & set(cells):
+            return 8, "it contains the annotators that you name"
+        if any(called(self.plain[name], one) for one in ("criterion", "repeat", "condition")):
+            return 0, ""
+        strength = called_people(self.plain[name])
+        if strength == 2:
+            return 6 if self.plain[name] == "annotator" else 5, "by its name"
+        if cells and sum("@" in cell for cell in cells) > 0.8 * len(cells):
+            return 4, "e-mail addresses"
+        models = model_names(cells, cells) if 2 <= len(cells) <= MOST_PEOPLE and not view.spaced else []
+        if models and len(models) < len(cells):
+            return 3, "names of models among its values"
+        if strength:
+            return 2, "by its name"
+        return (1, "names of models") if called(self.plain[name], "system") and models else (0, "")
+
+    @cached_property
+    def _labels_of_people(self) -> set[str]:
+        """Columns of numbers on one scale, each called as an annotator is, in a table without a column of labels."""
+        if any(called(plain, "label") for plain in self.plain.values()):
+            return set()
+        named = [n for n, v in self.views.items() if v.numeric and not v.counts_rows and n not in self.excluded
+                 and called_people(self.plain[n]) == 2 and not called_person_ids(self.plain[n])]  # fmt: skip
+        groups = scale_groups(named, self.views)
+        return set(groups[0]) if groups and len(groups[0]) > 1 else set()
+
+    def _key(self) -> RowKey | None:
+        """Who answered, and on which item; None, perhaps with a question, if the table has no row per label."""
+        stated = self.stated
+        if stated.item is not None and stated.annotator is not None and stated.annotator != ROWS:
+            return self._with_extra(RowKey(stated.annotator, (stated.item,), why="as specified"))
+        keys = [k for k in self._keys if all(n in k for n in (stated.item, stated.annotator) if n is not None)]
+        ranked = sorted(
+            ((max(self._witness(n)[0] for n in k), k) for k in keys), key=lambda one: -one[0]
+        )  # fmt: skip
+        if ranked and ranked[0][0] >= 2:
+            return self._key_of(ranked[0][1])
+        named = self._named_key()
+        if named is not None:
+            return named
+        keys = [k for _, k in ranked] or self._possible_keys()
+        return self._who_is_asked(keys, sure=bool(ranked)) if keys else None
+
+    def _possible_keys(self) -> list[tuple[str, ...]]:
+        """Sets of columns that identify a row, in a table with too few rows to exclude chance."""
+        views = self.views.values()
+        if any(v.unique and not v.dates and (v.is_text or (v.whole and not v.counts_rows)
+               or called_people(self.plain[v.name]) == 2) for v in views):  # fmt: skip
+            return []
+        found = []
+        for key in self._all_keys[1]:
+            labels = self._label_candidates(key)
+            alike = [n for n in key if any(on_one_scale(self.views[n], self.views[o]) for o in labels)]
+            if labels and len(alike) < 2:
+                found.append(key)
+        return sorted(found, key=lambda k: -max(self._witness(n)[0] for n in k))
+
+    def _key_of(self, members: tuple[str, ...]) -> RowKey:
+        """The roles of the members of a key, one of which has a name or a value that says who answered."""
+        best = max(self._witness(n)[0] for n in members)
+        who = [n for n in members if self._witness(n)[0] == best]
+        chosen = who[0]
+        if len(who) > 1:
+            # Texts belong to items: a member with texts is not who answered.
+            rest = [n for n in who if not self._texts_of(n)] or who
+            chosen = rest[0]
+            if len(rest) > 1:
+                choices = [each for one in rest for each in self._choices(one, members)]
+                self.questions.append(Doubt(words.who_answered(self._sizes(rest)), tuple(choices)))
+        rows = repetition([self.views[n].codes for n in members])
+        why = self._witness(chosen)[1]
+        return self._split_key(chosen, members, f"{why}; {words.key_reason(members, rows.chance)}")
+
+    def _split_key(self, who: str, members: Sequence[str], why: str) -> RowKey:
+        rest = [n for n in members if n != who]
+        extra: dict[str, str] = {}
+        for role in ("criterion", "repeat", "condition"):
+            said = getattr(self.stated, role, None)
+            fits = [said] if said in rest else [n for n in rest if self._is_extra(n, role)]
+            if fits and len(rest) > 1:
+                extra[role] = fits[0]
+                rest.remove(fits[0])
+        rest.sort(key=lambda n: (-self.views[n].n_values, n))
+        return RowKey(
+            who, tuple(rest), extra.get("criterion"), extra.get("repeat"), why, extra.get("condition"), found=bool(why)
+        )
+
+    def _is_extra(self, name: str, role: str) -> bool:
+        view = self.views[name]
+        if called(self.plain[name], role):
+            return role != "repeat" or view.whole
+        if role != "criterion" or not view.is_text or called(self.plain[name], "item"):
+            return False
+        values = [plain_name(cell) for cell in view.distinct.to_list()]
+        words_of = [v for v in values if called(v, "questions") and not any(map(str.isdigit, v))]
+        return len(values) <= MOST_SHARED_VALUES and 2 * len(words_of) >= len(values)
+
+    def _with_extra(self, key: RowKey) -> RowKey:
+        """Add columns that are called criterion or repeat to a key."""
+        extra: dict[str, str] = {}
+        for role in ("criterion", "repeat"):
+            said = getattr(self.stated, role)
+            free = [n for n in self.views if n not in key.members and n != self.stated.label]
+            fits = [said] if said else [n for n in free if called(self.plain[n], role)]
+            fits = [n for n in fits if said or role == "criterion" or self.views[n].whole]
+            if fits:
+                extra[role] = fits[0]
+        return key._replace(criterion=extra.get("criterion"), repeat=extra.get("repeat"))
+
+    def _texts_of(self, name: str) -> bool:
+        """Whether a column of free text belongs to this column."""
+        return any(v.free and v.name != name and self._belongs(v.name, [name]) for v in self.views.values())
+
+    def _who_is_asked(self, keys: Sequence[tuple[str, ...]], *, sure: bool) -> RowKey | None:
+        """Ask who answered, if only the rows could decide it; None if columns could be annotators."""
+        labels = self._label_candidates(keys[0])
+        groups = scale_groups(labels, self.views) if labels else []
+        people = groups[0] if groups and len(groups[0]) > 1 else []
+        if people and (self.stated.people & set(people) or model_names(people) or len(human_names(people)) > 1):
+            return None
+        if not labels:
+            return None
+        stated = {self.stated.item, self.stated.criterion, self.stated.repeat}
+        pairs = [(n, k) for k in keys for n in k
+                 if n not in stated and not any(self._is_extra(n, one) for one in ("criterion", "repeat"))]  # fmt: skip
+        if sure:
+            pairs = list({n: (n, k) for n, k in reversed(pairs)}.values())[::-1]
+        pairs = [one for one in pairs if not self._is_system(one[0])] or pairs
+        pairs = [one for one in pairs if not self._texts_of(one[0])] or pairs
+        other = [one for one in pairs if not called(self.plain[one[0]], "item")]
+        if sure and len(other) == 1 and len(pairs) > 1 and not people:
+            who, members = other[0]
+            rows = repetition([self.views[n].codes for n in members])
+            return self._split_key(who, members, words.key_reason(members, rows.chance))
+        pairs.sort(key=lambda one: -self._witness(one[0])[0])
+        # A column of one annotator for each item is named as such, and not part of a key.
+        inside = {n for k in keys for n in k}
+        outside = [n for n in self.views if n not in inside and called_people(self.plain[n]) == 2]
+        # It also can be that each item has one answer of each annotator, and that a further column describes it.
+        single = [(n, (m, n)) for n in outside for m in keys[0] if sure and not self._twice((m, n))]
+        pairs = [*single, *((n, (*keys[0], n)) for n in outside if sure), *pairs]
+        choices = [one for n, k in pairs[: MOST_READINGS // 2] for one in self._choices(n, k)][:MOST_READINGS]
+        if people:
+            item = list(keys[0]) if len(keys[0]) > 1 else keys[0][0]
+            choices.append((words.columns_are_annotators(people), {"layout": "wide", "item": item, "columns": people}))
+        could = list(dict.fromkeys(n for n, _ in pairs))
+        self.questions.append(Doubt(words.who_answered(self._sizes(could), keys[0] if sure else ()), tuple(choices)))
+        return None
+
+    def _sizes(self, names: Sequence[str]) -> dict[str, int]:
+        return {name: self.views[name].n_values for name in names}
+
+    def _choices(self, who: str, members: Sequence[str]) -> list[tuple[str, dict[str, Any]]]:
+        """The readings in which a column says who answered, one for each answer to which columns hold labels."""
+        key = self._split_key(who, members, "")
+        options = key.options
+        said = words.answered_by(who, self.views[who].examples(), key.item)
+        labels, question = self._labels(key)
+        if question is not None:
+            return [(f"{said}; {text}", {**options, **more}) for text, more in question.choices[:MOST_CHOICES]]
+        return [(said, {**options, "label": labels[0] if len(labels) == 1 else labels} if labels else options)]
+
+    def _named_key(self) -> RowKey | None:
+        """Item and annotator by their names, for tables with too few rows to show them."""
+        stated = self.stated
+        who = stated.annotator or self._named_annotator()
+        if who is None or who == ROWS:
+            return None
+        item = stated.item or self._named_item(who)
+        if item is None:
+            return None
+        key = self._with_extra(RowKey(who, (item,), why="by its name"))
+        found, _ = self._labels(key)
+        if not found and (stated.label is None and not self._repeats(item)):
+            return None
+        if stated.alone and stated.item is None and stated.annotator is None and not self._repeats(item):
+            self._confirm(words.one_annotator_each(item, who), {"item": item, "annotator": who})
+        systems = [n for n in self.views if n not in (*key.members, *found) and self._is_system(n)]
+        if len(systems) == 1 and stated.item is None and self.views[systems[0]].n_values > 1:
+            # Outputs of several systems on one document are several items.
+            finer = key._replace(item=(item, systems[0]))
+            several = dependence(self.views[systems[0]].codes, self.views[item].codes).broken > 0
+            key = finer if several and not self._twice(finer.members) else key
+        return key
+
+    def _named_annotator(self) -> str | None:
+        there = [n for n in self.views if n not in self.excluded]
+        fits = [(self._witness(n)[0], n) for n in there if self._repeats(n) and not self.views[n].free]
+        fits = [(rank, n) for rank, n in fits if rank >= 1 and n not in (self.stated.item, self.stated.label)]
+        # One value under a name such as "name" or "user" says who answered only in one of several files.
+        alone = self.stated.alone
+        fits = [(rank, n) for rank, n in fits if rank > 2 or not alone or self.views[n].n_values > 1]
+        exact = [n for n in there if self.plain[n] == "annotator" and n not in (self.stated.item, *self.stated.people)]
+        if exact and not any(rank >= 8 for rank, _ in fits):
+            return exact[0]
+        best = max((rank for rank, _ in fits), default=0)
+        fits = [(rank, n) for rank, n in fits if rank == best]
+        ids = [n for _, n in fits if self.plain[n].endswith(("id", "ids"))]
+        names = ids if len(ids) == 1 else [n for _, n in fits]
+        if len(names) > 1:
+            self._could_hold("annotator", names)
+        return names[0] if names else None
+
+    def _named_item(self, who: str) -> str | None:
+        fits = [n for n in self.views if n not in (who, self.stated.label, *self.excluded)
+                and called(self.plain[n], "item") and self.views[n].filled]  # fmt: skip
+        exact = [n for n in fits if self.plain[n] in ("item", "item id")]
+        if exact:
+            return exact[0]
+        # Another id that comes again, such as `seg_id`, is the item of a table without a usual name.
+        fits = fits or [n for n, v in self.views.items() if n not in (who, self.stated.label, *self.excluded)
+                        and self.plain[n].endswith(" id") and not called_people(self.plain[n])
+                        and self._repeats(n) and self._by_name(n) is None and v.share_filled == 1]  # fmt: skip
+        fits = [n for n in fits if not NUMBERED.fullmatch(self.plain[n])] or fits
+        # Items come again if several annotators label them.
+        fits = [n for n in fits if self._repeats(n)] or fits
+        ids = [n for n in fits if ID.search(self.plain[n]) or self.plain[n].endswith("ids")]
+        if ids:
+            fits = ids
+        if len(fits) > 1:
+            # Columns that each belong to the other name the same items.
+            apart = [n for n in fits if self._belongs(n, [fits[0]]) is False]
+            repeated = [n for n in fits if self._repeats(n)]
+            fits = [fits[0]] if not apart else repeated if len(repeated) == 1 else fits
+        if len(fits) > 1:
+            self._could_hold("item", fits)
+        return fits[0] if fits else None

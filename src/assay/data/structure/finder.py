@@ -1,0 +1,229 @@
+"""Find the structure of a table: which columns hold the item, the annotators and the labels.
+
+The rows decide (`assay.data.structure.dependence`). A column belongs to another if each value of the latter has a
+single value of the former; columns that make rows unique, more often than chance would, are the item and the annotator;
+labels are the columns that are left. Names choose between readings that the rows allow, and decide alone only where a
+table has too few rows. If several readings are left, the structure has a question for the user.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from assay.data import words
+from assay.data.names import model_names
+from assay.data.sides import find_battles
+from assay.data.structure.cells import LEAST_COUNTED, ROWS_INSPECTED, ColumnView, total_of_counts
+from assay.data.structure.role_names import COUNTED, called, called_people, is_human
+from assay.data.structure.roles import ROWS, Role, Stated, Structure
+from assay.data.structure.search import MOST_PEOPLE, stem
+from assay.data.structure.wide import WideSearch
+
+
+def find_structure(frame: pl.DataFrame, views: Mapping[str, ColumnView], stated: Stated) -> Structure:
+    """Find the structure of a table.
+
+    Parameters
+    ----------
+    frame : polars.DataFrame
+        The table as read; a column ``_row`` is ignored.
+    views : mapping
+        Views of its columns (`assay.data.structure.cells.views_of`).
+    stated : Stated
+        The roles that the user has specified; they are never questioned.
+    """
+    return StructureSearch(views, stated, frame.drop("_row", strict=False).head(ROWS_INSPECTED)).find()
+
+
+MOST_WORDS = 3
+"""Largest number of words in an annotator's name: texts of items that mention a model have more."""
+
+
+class StructureSearch(WideSearch):
+    """Finds the structure of one table."""
+
+    def find(self) -> Structure:
+        """Return the structure, by the shape that the user or the rows decide."""
+        stated, shape = self.stated, self.stated.shape
+        said = any(getattr(stated, role) is not None for role in ("shape", "columns", "item", "annotator", "label"))
+        plain = shape is None and stated.annotator is None and stated.label is None
+        if stated.columns is not None or (plain and len(find_battles(self.frame, self.views)) > 1):
+            shape = shape or "wide"
+        headless = [n for n, v in self.views.items() if v.filled and n in set(v.distinct.to_list())]
+        places = sorted(int(n) for n in headless if n.isdigit())
+        # Columns can be numbered: 1, 2, 3.
+        numbered = len(places) == len(headless) and places == [places[0] + k for k in range(len(places))]
+        if len(headless) > 1 and not said and not numbered and 2 * len(headless) >= len(self.views):
+            columns = tuple(Role(n, "unknown", "", v.examples(), "doubtful") for n, v in self.views.items())
+            return Structure("long", columns, errors=(words.no_header(headless),))
+        if shape == "wide":
+            return self.wide()
+        if shape == "transposed":
+            return self.transposed()
+        if shape is None and stated.annotator is None and stated.label is None:
+            counts = self._counts()
+            if counts:
+                return self._counted(counts)
+            shares = self._shares()
+            if shares:
+                columns = tuple(Role(n, "probability" if n in shares else "unknown", "", v.examples())
+                                for n, v in self.views.items())  # fmt: skip
+                return Structure("counts", columns, errors=(words.shares(shares),))
+        key = self._key()
+        if key is not None or shape == "long":
+            return self._unread() if key is None else self.long(key)
+        if self.questions:
+            return self._asked_who()
+        once = stated.annotator in self.views and self.views[str(stated.annotator)].unique
+        if stated.label is not None or (stated.annotator is not None and not (once and stated.item is None)):
+            return self._unread()
+        if self._form_questions():
+            return self.transposed()
+        return self._unread() if once else self.wide()
+
+    def _counts(self) -> list[str]:
+        """The columns that hold how many annotators chose each category; empty if the table has none."""
+        whole = [n for n, v in self.views.items() if v.numeric and v.whole and v.share_filled == 1
+                 and self._by_name(n) is None and (v.ends or (-1,))[0] >= 0]  # fmt: skip
+        tried = [whole, whole[1:]] if whole and self.views[whole[0]].unique else [whole]
+        for names in tried:
+            if len(names) > 2 and total_of_counts(self._cells(names)):
+                return names
+        named = [n for n in whole if COUNTED.fullmatch(self.plain[n])]
+        further = {n for n in whole if not self.views[n].unique} - {*named}
+        if len(named) > 1 and not further and not self._names_people:
+            return named
+        first = next(iter(self.views.values()), None)
+        if first is not None and first.is_text and first.unique:
+            others = [n for n in self.views if n != first.name]
+            square = len(others) == first.rows >= 2 and set(others) == set(first.distinct.to_list())
+            if square and all(self.views[n].numeric and self.views[n].whole for n in others):
+                return others
+        return []
+
+    def _counted(self, counts: list[str]) -> Structure:
+        columns = [Role(n, "label" if n in counts else "item", "a count" if n in counts else "", v.examples())
+                   for n, v in self.views.items()]  # fmt: skip
+        named = {cell for v in self.views.values() if v.is_text for cell in v.distinct}
+        said = words.counts(counts, total_of_counts(self._cells(counts)), square=named >= set(counts))
+        return Structure("counts", tuple(columns), errors=(said,))
+
+    def _shares(self) -> list[str]:
+        """Columns with the share of each category, which sum to 1 (or 100) in each row; empty if there are none."""
+        numbers = [n for n, v in self.views.items() if v.numeric and v.share_filled == 1 and self._by_name(n) is None
+                   and not (v.unique and v.whole) and (v.ends or (-1,))[0] >= 0]  # fmt: skip
+        if len(numbers) < 3 or self._names_people or all(self.views[n].whole for n in numbers):
+            return []
+        sums = self._cells(numbers).sum(axis=1)
+        if len(sums) < LEAST_COUNTED:
+            return []
+        return numbers if any(bool(np.allclose(sums, total, atol=0.01 * total)) for total in (1, 100)) else []
+
+    def _form_questions(self) -> list[str]:
+        """The columns of a form with one row per annotator, one question each; empty if the table is not a form."""
+        often = Counter(stem(plain) for plain in self.plain.values())
+        asked = [v.name for v in self.views.values() if self._by_name(v.name) is None and v.could_be_labels
+                 and not (v.unique and v.is_text)
+                 and (often[stem(self.plain[v.name])] > 2
+                      or not (v.counts_rows or (v.unique and called(self.plain[v.name], "item"))))]  # fmt: skip
+        people = self._people_column()
+        if self._rows_of_annotators is not None:
+            return [name for name in asked if name != people]
+        varied = {stem(self.plain[name]) for name in asked if self.views[name].n_values > 1 and name != people}
+        # A constant column next to numbered questions, such as consent or a page, is not a question.
+        numbered = [name for name in asked if stem(self.plain[name]) in varied]
+        if people is not None and len(numbered) >= 3 and len(varied) <= max(1, len(numbered) // 4):
+            return numbered
+        if people is None or len(asked) < 3:
+            return []
+        kinds = {stem(self.plain[name]) for name in asked}
+        many = len(asked) >= self.frame.height or len(asked) > MOST_PEOPLE
+        return asked if many or len(kinds) <= max(1, len(asked) // 4) or _grid(asked) else []
+
+    @cached_property
+    def _rows_of_annotators(self) -> str | None:
+        """The column that names an annotator in each row: the specified annotators, or a minority of models."""
+        said = self.stated.people
+        if said & set(self.views):
+            return None
+        texts = [v for v in self.views.values() if v.unique and v.is_text]
+        if said:
+            return next((v.name for v in texts if said <= set(v.distinct.to_list())), None)
+        first = next(iter(self.views.values()), None)
+        if first not in texts or first is None or first.rows > MOST_PEOPLE or model_names(self.views):
+            return None
+        cells = first.distinct.to_list()
+        if len(cells) > 1 and all(map(is_human, cells)) and not any(map(is_human, self.views)):
+            return first.name
+        short = all(len(cell.split()) <= MOST_WORDS for cell in cells)
+        return first.name if short and 0 < len(model_names(cells, cells)) < len(cells) / 2 else None
+
+    def _people_column(self) -> str | None:
+        """A column whose cells name one annotator each."""
+        if self._rows_of_annotators is not None:
+            return self._rows_of_annotators
+        found = [
+            v.name for v in self.views.values()
+            if v.unique and called_people(self.plain[v.name]) and not called(self.plain[v.name], "item")
+        ]  # fmt: skip
+        if found:
+            return found[0]
+        stamped = any(self._by_name(name) == "time stamp" for name in self.views)
+        ids = [v.name for v in self.views.values() if self.plain[v.name] in ("response id", "responseid") and v.unique]
+        return ids[0] if ids else next(iter(self.views), None) if stamped else None
+
+    def transposed(self) -> Structure:
+        """One row per annotator, one column per item, as forms write them."""
+        stated, excluded = self.stated, self.stated.exclude or ()
+        people = self._people_column() if stated.annotator is None else stated.annotator
+        stamps = stated.annotator is None and people in self.views and self._by_name(str(people)) == "time stamp"
+        asked = list(stated.columns or [n for n in self._form_questions() if n not in (people, *excluded)])
+        options: dict[str, Any] = {"layout": "transposed"}
+        if people == ROWS:
+            options["annotator"] = ROWS
+        elif people is None or stamps:
+            options["annotator"] = ROWS
+            self._confirm("rows look like annotators and columns like items, but no column names the annotators",
+                          {"layout": "transposed", "annotator": ROWS})  # fmt: skip
+        else:
+            options["annotator"] = people
+            if stated.shape is None and not (stated.judges and people == self._rows_of_annotators):
+                self._confirm(f"rows look like annotators (named by '{people}') and columns like items",
+                              {"layout": "transposed", "annotator": people})  # fmt: skip
+        options["columns"] = asked
+        grid = _grid(asked)
+        if grid is not None:
+            options["split_item"] = grid
+        if not stamps and people in self.views:
+            self._name_judges(self.views[str(people)].distinct.to_list(), options)
+        columns = []
+        for name, view in self.views.items():
+            kind, why = self._other_role(name)
+            if name == people and not stamps:
+                kind, why = "annotator", "a different annotator in each row"
+            elif name in asked and name not in excluded:
+                kind, why = "item", "a question"
+            elif kind == "unknown":
+                kind, why = "technical", "not a question"
+            columns.append(Role(name, kind, why, view.examples()))
+        return Structure("transposed", tuple(columns), options, self._asked(), tuple(self.errors))
+
+
+_GRID = r"(?s)^(?P<item>.+?) ?\[(?P<criterion>.+)\]$"
+"""A question of a form's grid: ``Rate response 1 [Helpful]``."""
+
+
+def _grid(names: Sequence[str]) -> str | None:
+    """The pattern that splits the questions of a form's grid into item and criterion; None if they are not a grid."""
+    found = [re.fullmatch(_GRID, name) for name in names]
+    pairs = {(one["item"], one["criterion"]) for one in found if one}
+    items, criteria = ({pair[i] for pair in pairs} for i in (0, 1))
+    whole = bool(names) and all(found) and len(pairs) == len(names) == len(items) * len(criteria)
+    return _GRID if whole and min(len(items), len(criteria)) > 1 else None

@@ -1,0 +1,154 @@
+"""The structure of a table with one row per label.
+
+The columns of a key are the item, the annotator and perhaps a criterion or a repeat. Other columns describe what they
+have one value for; a column that has several for each item and each annotator holds labels or describes one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from assay.data import words
+from assay.data.names import model_names
+from assay.data.structure.annotators import AnnotatorSearch
+from assay.data.structure.dependence import crossed, sameness
+from assay.data.structure.keys import LEAST_FILLED, RowKey
+from assay.data.structure.role_names import called
+from assay.data.structure.roles import Doubt, Role, RoleKind, Structure
+
+SWAPPED = 0.1
+"""How much more labels can agree within annotators than within items: more suggests that the two are exchanged."""
+
+
+class LongSearch(AnnotatorSearch):
+    """Finds the structure of a table with one row per label."""
+
+    def _asked_who(self) -> Structure:
+        """The structure of a table in which nothing says who answered."""
+        columns = [Role(n, "unknown", "", v.examples(), "doubtful") for n, v in self.views.items()]
+        options = self.questions[0].choices[0][1]
+        return Structure("long", tuple(columns), options, tuple(self.questions), tuple(self.errors))
+
+    def long(self, key: RowKey) -> Structure:
+        """One row per label."""
+        stated = self.stated
+        labels, question = self._labels(key)
+        found = key.options
+        if labels:
+            found["label"] = labels[0] if len(labels) == 1 else labels
+        kinds = (n for n in self.views if self.plain[n] == "kind" and self._is_kind(n))
+        kind = stated.kind or next(kinds, None)
+        options = {role: name for role, name in found.items() if name != role}
+        if not labels:
+            self.errors.append(self._only_marks(key) or words.missing_role("label"))
+        if question is not None:
+            self.questions.append(question)
+        said = {role for role in ("item", "annotator") if getattr(stated, role) is not None} - stated.by_name
+        if not self.questions and not said:
+            self._check_exchanged(key, labels, options)
+        if not said and all(one is question for one in self.questions):
+            self._check_stations(key, labels)
+        taken: dict[str, RoleKind] = dict.fromkeys(key.item, "item")
+        taken |= {key.who: "annotator", **dict.fromkeys(labels, "label")}
+        taken |= {name: role for role, name in (("criterion", key.criterion), ("repeat", key.repeat)) if name}  # type: ignore[misc]
+        taken |= {kind: "kind"} if kind else {}
+        columns = [self._long_role(name, taken, key) for name in self.views]
+        names = self.views[key.who].distinct.to_list()
+        if names and self._is_system(key.who) and stated.annotator is None and model_names(names) == names:
+            answer = (f"'{key.who}' is who answered", {"annotator": key.who})
+            self.questions.append(Doubt(words.judges_or_systems(key.who), (answer,)))
+        if kind is None:
+            self._name_judges(names, options)
+        return Structure("long", tuple(columns), options, self._asked(), tuple(self.errors))
+
+    def _only_marks(self, key: RowKey) -> str:
+        """The problem of several columns with one mark or nothing, in a table without labels; empty without them."""
+        once = [v for n, v in self.views.items() if n not in key.members and v.n_values == 1 and v.filled < v.rows]
+        marked = [v.name for v in once if v.distinct[0] == once[0].distinct[0]]
+        return words.only_marks(once[0].distinct[0], marked) if len(marked) > 1 else ""
+
+    def _long_role(self, name: str, taken: Mapping[str, RoleKind], key: RowKey) -> Role:
+        view = self.views[name]
+        if name in taken:
+            kind = taken[name]
+            if getattr(self.stated, kind, None) == name:
+                return Role(name, kind, "as specified", view.examples(), "stated")
+            why = {"annotator": key.why, "item": key.why, "label": words.LABEL_REASON}.get(kind, "by name")
+            return Role(name, kind, why if key.found else "by name", view.examples())
+        kind_, why = self._other_role(name)
+        of = self._described(name, key) if view.filled else None
+        if kind_ in ("unknown", "item column") and of is not None:
+            kind_ = "annotator column" if of == (key.who,) else "item column"
+            return Role(name, kind_, words.one_value_each(of), view.examples(), of=of)
+        if kind_ == "unknown":
+            kind_ = "answer column"
+        return Role(name, kind_, why, view.examples())
+
+    def _check_exchanged(self, key: RowKey, labels: Sequence[str], options: dict[str, Any]) -> None:
+        """Ask who answered if labels agree more within other units than within the items of this reading."""
+        if not key.found:
+            return
+        could = [key.who, *key.item]
+        fixed = [n for n in (key.criterion, key.repeat, key.condition) if n is not None]
+
+        def agreement(who: str) -> float:
+            units = crossed([self.views[n].codes for n in (*(o for o in could if o != who), *fixed)])
+            found = [sameness(units, self.views[n].codes, self.views[n].values) for n in labels]
+            return float(np.mean(found)) if found else float("nan")
+
+        here = agreement(key.who)
+        # Labels that agree in no unit, as random ones do, say nothing about it.
+        better = [n for n in key.item if agreement(n) > max(here, 0) + SWAPPED]
+        if better:
+            choices = []
+            for who in (key.who, *better):
+                item = sorted((n for n in could if n != who), key=lambda n: (-self.views[n].n_values, n))
+                answer = {**options, "item": item[0] if len(item) == 1 else item, "annotator": who}
+                choices.append((words.answered_by(who, self.views[who].examples(), item), answer))
+            self.questions.append(Doubt(words.exchanged(key.item, key.who), tuple(choices)))
+
+    def _check_stations(self, key: RowKey, labels: Sequence[str]) -> None:
+        """Ask whether a column of annotators is part of the item, as a station with separate examiners is.
+
+        Labels of one item agree more within its values than across them, and each of them has several labels.
+        """
+        fixed = [n for n in (key.criterion, key.repeat, key.condition) if n is not None]
+        units = crossed([self.views[n].codes for n in (*key.item, *fixed)])
+
+        def agreement(units: NDArray[np.int64]) -> float:
+            found = [sameness(units, self.views[n].codes, self.views[n].values) for n in labels]
+            return float(np.mean(found)) if found else float("nan")
+
+        for name, view in self.views.items():
+            several = 2 <= view.n_values <= self.views[key.who].n_values / 2 and view.share_filled == 1
+            if not key.found or name in (*key.members, *labels) or not several or not self._belongs(name, (key.who,)):
+                continue
+            finer = crossed([units, view.codes])
+            sizes = np.unique(finer[finer >= 0], return_counts=True)[1]
+            # Groups of annotators, such as their gender, have one label of many items by chance.
+            if float(np.mean(sizes > 1)) >= LEAST_FILLED and agreement(finer) > max(agreement(units), 0) + SWAPPED:
+                readings = [[*key.item, name], list(key.item)]
+                choices = tuple((words.item_is(one), {"item": one[0] if len(one) == 1 else one}) for one in readings)
+                self.questions.append(Doubt(words.part_of_item(key.item, name, key.who), choices))
+                return
+
+    def _unread(self) -> Structure:
+        """A long table in which a role is missing."""
+        stated, named = self.stated, self._named_annotator()
+        item = stated.item or self._named_item(named or "")
+        found = {"item": item, "annotator": stated.annotator or named}
+        if stated.label is None:
+            likely = [n for n in self.views if called(self.plain[n], "label") and n not in found.values()]
+            found["label"] = likely[0] if likely else None
+        else:
+            found["label"] = stated.label
+        self.errors += [words.missing_role(role) for role, name in found.items() if name is None]
+        roles: dict[str, RoleKind] = {name: role for role, name in found.items() if name is not None}  # type: ignore[misc]
+        columns = [Role(n, *((roles[n], "by name") if n in roles else self._other_role(n)), v.examples())
+                   for n, v in self.views.items()]  # fmt: skip
+        options = {role: name for role, name in found.items() if name is not None and name != role}
+        return Structure("long", tuple(columns), options, self._asked(), tuple(self.errors))

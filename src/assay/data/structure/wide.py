@@ -1,0 +1,400 @@
+"""The structure of a table with one row per item and one column per annotator."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from assay.data import words
+from assay.data.names import model_names
+from assay.data.structure.cells import ColumnView, computed_columns, could_be_counts, last_is_total
+from assay.data.structure.dependence import dependence
+from assay.data.structure.long import LongSearch
+from assay.data.structure.one_scale import MOST_SHARED_VALUES, VERY_FEW_ROWS, scale_groups
+from assay.data.structure.readings import MOST_CHOICES
+from assay.data.structure.role_names import (
+    AVERAGE_ROW,
+    ID,
+    NUMBERED,
+    CrossedNames,
+    called,
+    called_people,
+    called_person_ids,
+    crossed_names,
+    crossed_part,
+    human_names,
+    numbered_names,
+)
+from assay.data.structure.roles import ROWS, Choice, Doubt, Role, RoleKind, Structure, hold, quote
+from assay.data.structure.search import MOST_PEOPLE, stem
+from assay.data.values import TICKS
+from assay.errors import listing
+
+SYSTEM_NAME = re.compile(
+    r"(?i)(m?bart|pegasus|m?t5|bert|roberta|lead|baseline|transformer|seq2seq|pointer|lstm|rnn|nmt|electra|xlnet)"
+    r"([-_ ]?\w+)?|reference|human|sys(tem)?[-_ ]?\d+"
+)
+"""Names of systems that write texts, next to names of models."""
+
+RENAMED = 0.5
+"""Rows that break a dependence, relative to chance, up to which two columns hold the same labels in other words."""
+
+_NO_IDENTIFIER: tuple[RoleKind | None, ...] = ("probability", "computed", "gold", "time stamp", "row number", "empty")
+
+
+class WideSearch(LongSearch):
+    """Finds the structure of a table with one row per item."""
+
+    def wide(self) -> Structure:
+        """One row per item, one column per annotator."""
+        stated = self.stated
+        item = self._item_of_rows()
+        joint = list(self._keys[0]) if item is None and self._keys else None
+        roles = {n: self._other_role(n) for n in self.views if n != item and n not in (joint or ())}
+        open_ = [n for n, (kind, _) in roles.items() if kind == "unknown" and self.views[n].could_be_labels]
+        models, open_ = self._without_models(open_)
+        labels, crossing = (list(stated.columns), None) if stated.columns is not None else self._one_scale(open_, roles)
+        if stated.columns is None:
+            labels = self._without_computed(labels, roles)
+        options: dict[str, Any] = {"layout": "wide"}
+        free = [n for n, (kind, why) in roles.items() if kind == "comment" and why.startswith("free text")]
+        texts = [n for n in self.views if n in free or n in labels]
+        if len(texts) > 1 and free and stated.columns is None and all(map(self._is_short_text_of_model, labels)):
+            labels, options["scale"] = texts, "text"
+            self._confirm(words.free_text_labels(texts), {"scale": "text"})
+        # In a table with one row per item, text that is not a label usually is the item that was judged.
+        roles.update({name: ("item column", roles[name][1]) for name in free if name not in labels})
+        if joint is not None:
+            options["item"] = joint
+        elif item != "item":
+            options["item"] = ROWS if item is None else item
+        if stated.split_columns is None and crossing is None:
+            crossing = crossed_names(labels)
+        people = labels
+        if crossing is not None and stated.split_columns is None:
+            options["split_columns"] = crossing.template
+            people = crossing.annotators
+            self._ask_order(labels[0], crossing)
+        options["columns"] = labels
+        if stated.split_columns is None:
+            self._ask_judges_or_systems(people, options)
+        judges = {*options.get("judges", ()), *(stated.judges or ())}
+        if stated.shape != "wide" and stated.columns is None:
+            self._check_annotator_column(labels)
+        refused = self._refused(labels, item)
+        if refused:
+            self.errors.append(refused)
+        elif models and len(labels) == 1 and stated.columns is None and isinstance(item, str):
+            self._ask_judge_or_system(models[0], labels[0], item)
+        elif len(labels) == 1 and stated.alone and stated.shape != "wide" and not judges.intersection(labels):
+            self.errors.append(self._unread_objects() or words.only_column(labels[0]))
+        elif crossing is None and stated.split_columns is None and stated.columns is None and numbered_names(labels):
+            self._ask_numbers(labels)
+        elif not judges and stated.alone and stated.shape is None and stated.columns is None and crossing is None:
+            self._ask_people_or_questions(labels, options)
+        for name in (n for n, (kind, _) in roles.items() if kind == "unknown" and n not in labels):
+            why = self._why_metadata(name) if stated.columns is None else "not in columns"
+            roles[name] = ("item column", why)
+        columns = []
+        for name, view in self.views.items():
+            kind, why = roles.get(name, ("item", "as specified" if stated.item == name else self._why_item(view)))
+            if name in labels:
+                who = name if crossing is None else crossing.annotator_of[name]
+                kind, why = ("judge", "listed in judges") if who in judges else ("person", self._why_labels(view))
+                why = "name of a model" if who in options.get("judges", ()) else why
+                why += "" if crossing is None else ", its name combines annotator and criterion"
+            columns.append(Role(name, kind, why, view.examples(3 if name in labels else 2)))
+        rows = {} if item is None else self._computed_rows(item, labels)
+        return Structure("wide", tuple(columns), options, self._asked(), tuple(self.errors), rows)
+
+    def _refused(self, labels: Sequence[str], item: str | None) -> str:
+        """Why a table with one row per item cannot be read; empty if it can."""
+        cells = {cell for n in labels if n in self.views for cell in self.views[n].distinct}
+        if len(cells) == 1 and cells <= {*TICKS} and any(self.views[n].share_filled < 1 for n in labels):
+            return words.only_marks(cells.pop(), labels)
+        if not labels:
+            return self._unread_objects() or "no column could hold an annotator's labels: set columns=[...]"
+        return self._repeated_items(item)
+
+    def _unread_objects(self) -> str:
+        """The problem of columns with objects, if there are any."""
+        found = [n for n, v in self.views.items() if v.filled and v.distinct.str.contains(r"^(\[\s*)?\{").all()]
+        return words.unread_objects(found) if found else ""
+
+    def _ask_judges_or_systems(self, names: Sequence[str], options: dict[str, Any]) -> None:
+        """Name the judges among columns; if all are called as systems, one person could have rated them."""
+        self._name_judges(names, options)
+        systems = [n for n in names if n in options.get("judges", ()) or SYSTEM_NAME.fullmatch(n)]
+        if len(names) < 2 or len(systems) < len(names) or self.stated.people:
+            return
+        self.questions.pop()
+        options["judges"] = list(names)
+        choices: tuple[Choice, ...] = (
+            (words.are_judges(list(names)), {"judges": list(names)}), (words.columns_are_rated(list(names)), {}),
+        )  # fmt: skip
+        self.questions.append(Doubt(words.all_models(list(names)), choices))
+
+    def _is_short_text_of_model(self, name: str) -> bool:
+        """Whether a column is called as a model is, and has almost as many texts as rows: it has no categories."""
+        view = self.views[name]
+        return bool(model_names([name])) and view.is_text and view.n_values > view.filled / 2 > VERY_FEW_ROWS / 2
+
+    def _without_models(self, names: list[str]) -> tuple[list[str], list[str]]:
+        """Those of several columns that are called as systems are and contain names of models only; and the others."""
+        cells = {name: [str(cell) for cell in self.views[name].distinct.to_list()] for name in names}
+        models = [n for n in names if self._is_system(n) and cells[n] and model_names(cells[n]) == cells[n]]
+        models = models if len(names) > 1 else []
+        return models, [n for n in names if n not in models]
+
+    def _ask_judge_or_system(self, who: str, label: str, item: str) -> None:
+        """Ask whether the models of a column gave the labels of another one, or wrote what a person labelled."""
+        models = [str(cell) for cell in self.views[who].distinct.to_list()]
+        answers = {"layout": "long", "item": item, "annotator": who, "label": label, "judges": models}
+        rated = {"layout": "wide", "item": item, "columns": [label]}
+        choices = ((words.are_judges(models), answers), (words.is_rated(who, label), rated))
+        self.questions.append(Doubt(words.judges_or_systems(who), choices))
+
+    def _ask_people_or_questions(self, labels: list[str], options: Mapping[str, Any]) -> None:
+        """Ask whether columns are annotators or questions, if no name of one says that they are annotators."""
+        asked = [n for n in labels if called(self.plain[n], "questions")]
+        people = {*human_names(labels), *(n for n in labels if called_people(self.plain[n]) == 2)}
+        if not asked and (self.stated.people & set(labels) or len(people) >= 2):
+            return
+        choices: list[Choice] = [
+            (words.columns_are_annotators(labels), {k: v for k, v in options.items() if k != "judges"}),
+            (words.columns_are_questions(labels), {}),
+        ]
+        views = [self.views[n] for n in labels]
+        if all(v.whole and v.share_filled == 1 for v in views) and could_be_counts(self._cells(labels)):
+            choices.append((words.columns_are_counts(labels), {}))
+        unique = [n for n, v in self.views.items() if v.unique and n not in labels
+                  and (called_people(self.plain[n]) == 2 or (v.is_text and not v.free))]  # fmt: skip
+        technical = {n for n in unique if self._by_name(n) == "technical" and not ID.search(self.plain[n])}
+        who = min(unique, key=lambda n: (-called_people(self.plain[n]), n in technical), default=None)
+        named = who is not None and not (called(self.plain[who], "item") or NUMBERED.fullmatch(self.plain[who]))
+        if not named and any(self._by_name(n) == "time stamp" for n in self.views):
+            # A row with a time is one submission, such as a form that one annotator has filled in.
+            item = options.get("item", ROWS)
+            who, named = (item if isinstance(item, str) else ROWS), True
+        if named and self.frame.height <= MOST_PEOPLE:
+            turned = {"layout": "transposed", "annotator": who, "columns": labels}
+            choices.append((words.rows_are_annotators(None if who == ROWS else who), turned))
+        self.questions.append(Doubt(words.people_or_questions(labels, self._why_labels(self.views[labels[0]])),
+                                       tuple(choices)))  # fmt: skip
+
+    def _ask_order(self, name: str, crossing: CrossedNames) -> None:
+        """Ask which part of each name is the annotator, if the names do not show it."""
+        if crossing.ambiguity:
+            templates = (crossing.template, _swapped(crossing.template))
+            choices = tuple((words.split_names(name, one), {"split_columns": one}) for one in templates)
+            self.questions.append(Doubt(words.crossed_columns(crossing.ambiguity), choices))
+
+    def _ask_numbers(self, labels: list[str]) -> None:
+        """Ask what the number in the name of each column is: a repeat, a criterion or an annotator."""
+        mark, pairs = numbered_names(labels) or ("", [])
+        numbers = [all(pair[k].isdigit() for pair in pairs) for k in (0, 1)]
+        templates = [f"annotator{mark}criterion", f"criterion{mark}annotator"]
+        if any(numbers):
+            who = "annotator{}repeat" if numbers[1] else "repeat{}annotator"
+            templates.insert(0, who.format(mark))
+        choices = [(words.split_names(labels[0], one, pairs[0]), {"split_columns": one}) for one in templates]
+        choices.append((words.columns_are_annotators(labels), {}))
+        shape = {"layout": "wide", "columns": labels}
+        self.questions.append(Doubt(words.numbered_columns(labels), tuple((said, shape | o) for said, o in choices)))
+
+    def _check_annotator_column(self, labels: list[str]) -> None:
+        """Ask if the cells of one label column seem to name who gave the labels of the others."""
+        named = [n for n in labels if called_people(self.plain[n]) == 2 and self._repeats(n)]
+        if len(named) != 1 or len(labels) < 2:
+            return
+        who = named[0]
+        given = {value for n in labels if n != who for value in self.views[n].distinct.to_list()}
+        cells = set(self.views[who].distinct.to_list())
+        # An annotator can use labels that no other uses; if half of the cells are such labels, they are likely names.
+        if called_person_ids(self.plain[who]) or 2 * len(cells - given) >= len(cells):
+            self.questions.append(Doubt(words.could_name_annotators(who)))
+
+    def _repeated_items(self, item: str | None) -> str:
+        view = self.views.get(item or "")
+        if view is None or len(view.distinct) == view.filled:
+            return ""
+        twice = view.texts.drop_nulls()
+        return words.repeated_item(twice.filter(twice.is_duplicated())[0], stated=self.stated.shape == "wide")
+
+    def _why_item(self, view: ColumnView) -> str:
+        return f"{len(view.distinct)} different values" if view.unique else "by name"
+
+    def _why_metadata(self, name: str) -> str:
+        view = self.views[name]
+        return "values differ in kind from the annotators' labels" if not view.unique else "different in every row"
+
+    def _item_of_rows(self) -> str | None:
+        """The column whose cells name the rows; None if there is none."""
+        if self.stated.item is not None:
+            return self.stated.item
+        named = [n for n in self.views if called(self.plain[n], "item") and self.views[n].filled]
+        unique = [n for n in named if self.views[n].unique]
+        exact = [n for n in unique if self.plain[n] in ("item", "item id", "id")]
+        if exact or len(unique) == 1:
+            return (exact or unique)[0]
+        if unique:
+            ids = [n for n in unique if ID.search(self.plain[n])]
+            return (ids or unique)[0]
+        texts = [n for n, v in self.views.items() if v.unique and v.is_text and self._by_name(n) is None]
+        first = next(iter(self.views), None)
+        numbers = [first] if first is not None and self.views[first].unique and self.views[first].counts_rows else []
+        odd = [n for n in numbers if n is not None and NUMBERED.fullmatch(self.plain[n])]
+        repeated = [n for n in named if self.views[n].is_text] if not self._keys else []
+        found = texts or self._identifiers() or repeated or odd
+        return found[0] if found else None
+
+    def _identifiers(self) -> list[str]:
+        """The columns with a different short text in each row, by any name; numbers only if named as ids."""
+        found = [
+            n for n, v in self.views.items()
+            if v.unique and self._by_name(n) not in _NO_IDENTIFIER and called_people(self.plain[n]) < 2
+            and (self._by_name(n) != "technical" or ID.search(self.plain[n]))
+            and ((v.is_text and not (v.free and v.spaced))
+                 or ((v.is_text or v.whole) and bool(ID.search(self.plain[n]))))
+        ]  # fmt: skip
+        return [n for n in found if ID.search(self.plain[n])] or found
+
+    def _one_scale(
+        self, open_: list[str], roles: dict[str, tuple[RoleKind, str]]
+    ) -> tuple[list[str], CrossedNames | None]:
+        """The columns whose labels could be on one scale, and how their names are crossed; others describe the item."""
+        known = [n for n in open_ if n in self.stated.people or model_names([n])]
+        groups = scale_groups(open_, self.views)
+        if not groups:
+            return [], None
+        best = max(groups, key=lambda g: (len(g), any(n in known for n in g), -open_.index(g[0])))
+        rivals = [g for g in groups if g is not best and len(g) == len(best)]
+        best = self._without_constants(best, known)
+        if rivals and len(best) > 1 and not any(n in known for n in best):
+            choices = tuple(
+                (words.labels_are(g), {"layout": "wide", "columns": g}) for g in (best, *rivals)[:MOST_CHOICES]
+            )
+            self.questions.append(Doubt(words.several_scales([best, *rivals]), choices))
+        elif len(open_) - len(best) >= len(best) and not any(n in known for n in best):
+            self._mixed(open_)
+            if len(best) == 1 and not any(self.views[n].is_text for n in open_):
+                self._confirm(words.several_scales([[n] for n in open_]), {"columns": open_})
+                return open_, None
+        crossing = crossed_names(best)
+        part = crossed_part(best) if crossing is None else []
+        if part:
+            best, crossing = part, crossed_names(part)
+        humans = human_names(best)
+        if len(humans) > 1:
+            # Stars next to rater1 and rater2 describe the item, although they are on the same scale.
+            about = [n for n in best if n not in humans and n not in known and called(self.plain[n], "label")]
+            roles.update(dict.fromkeys(about, ("item column", "by name")))
+            best, open_ = [n for n in best if n not in about], [n for n in open_ if n not in about]
+        siblings = [] if crossing else self._siblings(best, [n for n in roles if n not in best])
+        for name in (n for n in open_ if n not in best):
+            self._make_metadata(name, best, roles, asked=name in siblings)
+        if siblings:
+            every = [n for n in self.views if n in best or n in siblings]
+            choices = ((words.labels_are(every), {"columns": every}), (words.labels_are(best), {"columns": best}))
+            said = words.left_out(siblings, self.views[siblings[0]].examples(), best)
+            self.questions.append(Doubt(said, choices))
+        return best, crossing
+
+    def _without_constants(self, labels: list[str], known: Sequence[str]) -> list[str]:
+        """Labels without columns of one value, such as a number of the task, next to numbered columns that vary."""
+        varied = Counter(stem(self.plain[n]) for n in labels if self.views[n].n_values > 1)
+        numbered = [stem for stem, often in varied.items() if often > 1 and "0" in stem]
+        once = [
+            n for n in labels if self.views[n].n_values == 1 and n not in known and stem(self.plain[n]) not in varied
+        ]
+        return [n for n in labels if n not in once] if numbered and not human_names(once) else labels
+
+    def _siblings(self, labels: list[str], others: Sequence[str]) -> list[str]:
+        """Columns with other cells that are numbered as those of the labels: ``rater2`` of three."""
+        stems = {stem(self.plain[n]) for n in labels}
+        numbered = len(labels) > 1 and len(stems) == 1 and not any(self.plain[n] in stems for n in labels)
+        return [n for n in others if numbered and self.views[n].filled and stem(self.plain[n]) in stems]
+
+    def _mixed(self, open_: Sequence[str]) -> None:
+        texts = [n for n in open_ if self.views[n].is_text]
+        numbers = [n for n in open_ if n not in texts]
+        if texts and numbers:
+            likely = numbers if len(numbers) > 1 or len(texts) < 2 else texts
+            self.questions.append(Doubt(
+                f"{hold(texts)} text and {hold(numbers)} numbers; name the annotators' columns with columns={likely}",
+                ((words.labels_are(likely), {"columns": likely}),),
+            ))  # fmt: skip
+
+    def _make_metadata(
+        self, name: str, labels: Sequence[str], roles: dict[str, tuple[RoleKind, str]], *, asked: bool
+    ) -> None:
+        """Make a column with values on another scale item metadata; for a judge's column, report the problem."""
+        view, others = self.views[name], [self.views[n] for n in labels]
+        if view.is_text or others[0].is_text:
+            why = (
+                "words that no annotator's column contains"
+                if others[0].is_text
+                else "words, while other columns hold numbers"
+            )
+            why = "numbers, while other columns hold words" if others[0].is_text and not view.is_text else why
+        else:
+            tops = sorted(one.ends[1] for one in others if one.ends)
+            low, high = view.ends or (0, 0)
+            why = f"{low:g} to {high:g}, while other columns end at {tops[(len(tops) - 1) // 2]:g}"
+        roles[name] = ("item column", why)
+        if asked:
+            return
+        stated = next((role for role in ("judges", "humans") if name in (getattr(self.stated, role) or ())), None)
+        models = model_names([name])
+        if stated or models or (human_names([name]) and len(model_names(labels)) == len(labels)):
+            kind = f"is listed in {stated}" if stated else f"has the name of {'a model' if models else 'an annotator'}"
+            said = words.labels_on_another_scale(name, why, kind)
+            if stated:
+                self.errors.append(said)
+            else:
+                self.questions.append(Doubt(said))
+        elif view.values is None or others[0].values is None:
+            same = [one for one in others if self._renames(view, one)][:1]
+            self.questions += [Doubt(words.other_words(name, view.examples(), o.name, o.examples())) for o in same]
+
+    def _renames(self, one: ColumnView, other: ColumnView) -> bool:
+        """Whether a column seems to hold the labels of another one in other words: each nearly decides the other."""
+        if one.n_values != other.n_values or not 2 <= one.n_values <= MOST_SHARED_VALUES:
+            return False
+        both = dependence(one.codes, other.codes), dependence(other.codes, one.codes)
+        return all(found.holds is not None and found.broken <= RENAMED * found.chance for found in both)
+
+    def _without_computed(self, labels: list[str], roles: dict[str, tuple[RoleKind, str]]) -> list[str]:
+        models = {*model_names(labels, labels), *(self.stated.judges or ())}
+        suspects = [n for n, (kind, _) in roles.items() if kind == "computed" and n not in labels]
+        if self.stated.exclude == () or len(labels) > MOST_PEOPLE:
+            return labels
+        for one in computed_columns(self.views, labels, models, suspects):
+            if one.could_be_person and one.name in labels:
+                self.questions.append(Doubt(
+                    f"'{one.name}' equals the {one.how} of {quote(one.of)} and could be computed from them",
+                    ((f"'{one.name}' is computed", {"exclude": [one.name]}),),
+                ))  # fmt: skip
+            roles[one.name] = ("computed", f"equals the {one.how} of {listing(list(one.of), 4)}")
+        return [n for n in labels if roles[n][0] != "computed"]
+
+    def _computed_rows(self, item: str, labels: list[str]) -> dict[str, tuple[str, ...]]:
+        """Rows that are not items: averages and totals of the rows above them."""
+        if item not in self.views or not labels or self.stated.exclude == ():
+            return {}
+        names = self.views[item].texts.to_list()
+        named = [t for i, t in enumerate(names) if t and i >= 2 and AVERAGE_ROW.fullmatch(t)]
+        views = [self.views[n] for n in labels if n in self.views]
+        numbers = len(views) == len(labels) > 1 and all(v.numeric for v in views)
+        if not named and names[-1] and numbers and last_is_total(self._cells(labels)):
+            named = [names[-1]]
+        return {"computed from the rows above it": tuple(named)} if named else {}
+
+
+def _swapped(template: str) -> str:
+    """The template of names that combine an annotator and a criterion in the other order."""
+    mark = template.removeprefix("annotator").removeprefix("criterion")
+    mark = mark.removesuffix("annotator").removesuffix("criterion")
+    return f"criterion{mark}annotator" if template.startswith("annotator") else f"annotator{mark}criterion"
