@@ -194,7 +194,7 @@ def test_every_public_name_is_there_and_documented() -> None:
         (assay, "altTest", "did you mean assay.alt_test?"),
         (assay, "AltTest", "assay.AltTest is now assay.results.AltTest; the function is assay.alt_test"),
         (assay, "krippendorff", "did you mean assay.measures.krippendorff_alpha?"),
-        (assay, "kappa", "assay.measures.cohen_kappa or assay.measures.conger_kappa or assay.measures.fleiss_kappa"),
+        (assay, "kappa", "cohen_kappa or assay.measures.conger_kappa or assay.measures.fleiss_kappa?"),
         (assay, "load_csv", "did you mean assay.read?"),
         (assay, "sample_size", "did you mean assay.plan.alt_test?"),
         (assay.measures, "cohens_kappa", "did you mean assay.measures.cohen_kappa?"),

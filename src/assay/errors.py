@@ -149,15 +149,15 @@ LEAST_BEGUN = 3
 """Letters from which the beginning of a name suggests the name."""
 
 
-def unknown(what: str, name: object, known: Iterable[object], where: str = "the table", likeness: float = 0.6) -> str:
-    """Return the message for an unknown name, with the known names that it begins, or the nearest of this likeness."""
+def unknown(what: str, name: object, known: Iterable[object], where: str = "the table", similarity: float = 0.6) -> str:
+    """Return the message for an unknown name, with the known names that it begins, or the nearest."""
     names = [str(k) for k in known if k != "_row"]
     message = f"{what} '{name}' is not in {where}"
     longer = [one for one in names if one.startswith(str(name))] if len(str(name)) >= LEAST_BEGUN else []
     if len(longer) > 1:
         return f"{message}; did you mean one of {listing(longer)}?"
     same = [one for one in names if one.casefold() == str(name).casefold()]
-    close = longer or same or difflib.get_close_matches(str(name), names, n=1, cutoff=likeness)
+    close = longer or same or difflib.get_close_matches(str(name), names, n=1, cutoff=similarity)
     if close:
         return f"{message}; did you mean '{close[0]}'?"
     return f"{message}; it has {listing(names)}" if names else f"{message}; it has none"

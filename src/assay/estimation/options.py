@@ -144,7 +144,7 @@ class Settings:
                 guess = next((one for one in GUESSES.get(name, ()) if one in known), None)
                 if guess is not None:
                     raise DesignError(f"option '{name}' is not in {where}; did you mean '{guess}'?", option=name)
-                raise DesignError(unknown("option", name, known, where, LIKENESS), option=name)
+                raise DesignError(unknown("option", name, known, where, NEAR_OPTION), option=name)
         made = cls(**options)
         if simple:
             # Nothing can change simple values later, so a thousand tests check theirs once.
@@ -512,7 +512,7 @@ GUESSES: Mapping[str, tuple[str, ...]] = {
 }  # fmt: skip
 """Options that people try first, with the options that do it; the first that a question has is suggested."""
 
-LIKENESS = 0.8
+NEAR_OPTION = 0.8
 """Least similarity of a suggested option; at difflib's default of 0.6, a wrong one is often suggested."""
 
 _SIMPLE = (str, int, float, bool, type(None))
