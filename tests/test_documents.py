@@ -9,6 +9,7 @@ import shlex
 import subprocess
 import sys
 from pathlib import Path
+from types import ModuleType
 
 import pytest
 
@@ -184,5 +185,23 @@ def test_every_public_name_is_there_and_documented() -> None:
             assert getattr(door, name).__doc__, name
         assert set(door.__all__) <= set(dir(door))
     assert len(assay.__all__) <= 60
-    with pytest.raises(AttributeError, match="no attribute 'alttest'"):
-        _ = assay.alttest
+
+
+@pytest.mark.parametrize(
+    ("door", "name", "words"),
+    [
+        (assay, "alttest", "module 'assay' has no attribute 'alttest'; did you mean assay.alt_test?"),
+        (assay, "altTest", "did you mean assay.alt_test?"),
+        (assay, "AltTest", "assay.AltTest is now assay.results.AltTest; the function is assay.alt_test"),
+        (assay, "krippendorff", "did you mean assay.measures.krippendorff_alpha?"),
+        (assay, "kappa", "cohen_kappa or assay.measures.conger_kappa or assay.measures.fleiss_kappa?"),
+        (assay, "load_csv", "did you mean assay.read?"),
+        (assay, "sample_size", "did you mean assay.plan.alt_test?"),
+        (assay.measures, "cohens_kappa", "did you mean assay.measures.cohen_kappa?"),
+    ],
+)
+def test_wrong_name_is_answered_with_the_right_one(door: ModuleType, name: str, words: str) -> None:
+    with pytest.raises(AttributeError) as caught:
+        getattr(door, name)
+    assert str(caught.value).endswith(words)
+    assert not hasattr(door, "xyz")

@@ -226,7 +226,7 @@ def test_question_names_a_judge_of_any_name() -> None:
         kind=pl.when(pl.col("worker") == "zed").then(pl.lit("judge")).otherwise(pl.lit("human"))
     )  # fmt: skip
     assert assay.alt_test(told, "zed", epsilon=0.1).n_annotators == 3
-    with pytest.raises(DataError, match=r"'ann' is a human annotator; read the table with judges=\['zed', 'ann'\]"):
+    with pytest.raises(DataError, match=r"'ann' is a human annotator of the table; its judges are zed\. If 'ann'"):
         assay.alt_test(told, "ann", epsilon=0.1)
 
 
@@ -281,3 +281,36 @@ def test_python_names_the_nearest_of_what_assay_has_not() -> None:
     with pytest.raises(AttributeError) as missing:
         assay.alttest  # noqa: B018 - asked for, and not there
     assert (missing.value.name, missing.value.obj) == ("alttest", assay)
+
+
+@pytest.mark.parametrize(
+    ("option", "right"),
+    [("rater", "annotator"), ("rating", "label"), ("id", "item"), ("na_values", "missing"), ("sheet_name", "sheet")],
+)
+def test_read_suggests_the_option_that_a_usual_name_means(option, right):
+    with pytest.raises(DesignError, match=f"option '{option}' is not in the options of read; did you mean '{right}'"):
+        assay.read("examples/labels.csv", **{option: "x"})
+
+
+def test_questions_about_one_judge_answer_judges_and_human_annotators():
+    labels = assay.simulate(n_items=30, n_annotators=3, seed=1)
+    human = labels.humans[0]
+    with pytest.raises(
+        DesignError, match=r"alt_test takes one judge: alt_test\(labels, 'judge'\); compare_judges tests"
+    ):
+        assay.alt_test(labels, judges=["judge"], epsilon=0.1)
+    for ask in (
+        lambda: assay.alt_test(labels, judges=human, epsilon=0.1),
+        lambda: assay.alt_test(labels, human, epsilon=0.1),
+        lambda: assay.card(labels, judges=[human]),
+        lambda: assay.estimate(labels, human),
+    ):
+        with pytest.raises(AssayError, match=f"'{human}' is a human annotator of the table; its judges are judge. If"):
+            ask()
+
+
+def test_coefficient_of_raters_one_by_one_names_the_call():
+    labels = assay.simulate(n_items=30, n_annotators=3, seed=1)
+    words = r"cohen_kappa\(\) takes the raters as one list: cohen_kappa\(labels, annotators=\['ann', 'bob'\]\)"
+    with pytest.raises(TypeError, match=words):
+        assay.measures.cohen_kappa(labels, "ann", "bob")

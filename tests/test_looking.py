@@ -397,7 +397,7 @@ def test_role_is_given_in_table_of_annotators() -> None:
                           **{f"q{k}": [1 + (k * j) % 5 for j in range(4)] for k in range(12)}})  # fmt: skip
     found = assay.look(frame, layout="transposed", annotator="Name")
     stated = found.with_role("q3", "annotator column", {"layout": "transposed", "annotator": "Name"})
-    assert stated["columns"] == [one for one in found.options["columns"] if one != "q3"]
+    assert stated["columns"] == [one.name for one in found.columns if one.kind == "item" and one.name != "q3"]
     assert (stated["layout"], stated["annotator"]) == ("transposed", "Name")
     assert list(found.roles_of(found.columns[0])) == ["annotator", "item", "annotator column", "computed"]
 

@@ -149,17 +149,29 @@ LEAST_BEGUN = 3
 """Letters from which the beginning of a name suggests the name."""
 
 
-def unknown(what: str, name: object, known: Iterable[object], where: str = "the table") -> str:
+def unknown(what: str, name: object, known: Iterable[object], where: str = "the table", similarity: float = 0.6) -> str:
     """Return the message for an unknown name, with the known names that it begins, or the nearest."""
     names = [str(k) for k in known if k != "_row"]
     message = f"{what} '{name}' is not in {where}"
     longer = [one for one in names if one.startswith(str(name))] if len(str(name)) >= LEAST_BEGUN else []
     if len(longer) > 1:
         return f"{message}; did you mean one of {listing(longer)}?"
-    close = longer or difflib.get_close_matches(str(name), names, n=1)
+    same = [one for one in names if one.casefold() == str(name).casefold()]
+    close = longer or same or difflib.get_close_matches(str(name), names, n=1, cutoff=similarity)
     if close:
         return f"{message}; did you mean '{close[0]}'?"
     return f"{message}; it has {listing(names)}" if names else f"{message}; it has none"
+
+
+def unknown_judge(name: object, judges: Sequence[str], humans: Sequence[str]) -> str:
+    """Return the message for a judge that the table does not have: a human annotator, or an unknown name."""
+    if name not in humans:
+        return unknown("judge", name, judges, "the judges of the table")
+    others = f"; its judges are {listing(judges)}" if judges else ""
+    return (
+        f"'{name}' is a human annotator of the table{others}. If '{name}' is a model, read the table with "
+        f"judges={[*judges, name]}"
+    )
 
 
 def listing(names: Sequence[object], most: int = 8) -> str:

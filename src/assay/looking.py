@@ -354,7 +354,7 @@ def _look_at_rows(rows: Rows, settings: ReadSettings, name: str, paths: tuple[Pa
         found = structure_of(rows, settings)
         columns, shape, about_rows = found.columns, found.shape, found.row_notes()
         if not found.problems:
-            options |= found.options
+            options |= found.stated_options
     problems: list[str] = []
     readings: list[Choice] = []
     try:

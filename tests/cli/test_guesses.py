@@ -65,7 +65,7 @@ GUESSES = {
 
 
 def test_guesses_cover_the_table() -> None:
-    assert {*OPTIONS} <= {*GUESSES, "--margin", "--n-bootstrap"}
+    assert {*OPTIONS} <= {*GUESSES, "--margin", "--n-bootstrap", "--n", "--items"}
 
 
 @pytest.mark.parametrize("option", GUESSES)
@@ -121,3 +121,16 @@ def test_option_of_another_model_names_it(capsys: pytest.CaptureFixture[str]) ->
             main([*words, "--scale", "preference", "--repeat", "repeat", "--judges", "gpt-4o"])
         assert ended.value.code == 2
         assert answer in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("line", "words"),
+    [
+        (("reviews.csv",), "to see what a file supports, run: assay look reviews.csv"),
+        (("alt-test", TABLE, "gpt-4o"), "alt-test does not accept gpt-4o; if it is a judge, write --judges gpt-4o"),
+        (("alt-test", TABLE, "--epsilon", "0,1"), "--epsilon must be a number; got '0,1'; write 0.1"),
+    ],
+)
+def test_line_of_a_newcomer_is_answered_with_what_to_type(run: Run, line: tuple[str, ...], words: str) -> None:
+    code, _, err = run(*line)
+    assert (code, err.rstrip("\n").endswith(words)) == (2, True), err

@@ -88,7 +88,7 @@ def test_range_ends_are_included_unless_open(limits, within, outside):
         ("a", float | None, {"low": 1}, "x must be a number of at least 1; got 'a'"),
         (1, bool, {}, "x must be True or False; got 1"),
         (1, str | None, {}, "x must be a text; got 1"),
-        (1, Sequence[str] | str, {}, "x must be sequence or str; got 1"),
+        (1, Sequence[str] | str, {}, "x must be a list or a text; got 1"),
     ],
 )  # fmt: skip
 def test_refusal_names_accepted_values(value, hint, limits, words):
@@ -301,9 +301,12 @@ def test_options_by_position_or_name():
 @pytest.mark.parametrize(
     ("call", "words"),
     [
-        (lambda: shares([1], 0.1, 2), "shares() takes at most 2 arguments by position; got 3"),
-        (lambda: two_of([1], [2], 0.1, 2), "two_of() takes at most 3 arguments by position; got 4"),
-        (lambda: alone(0.1, 2), "alone() takes at most 1 arguments by position; got 2"),
+        (lambda: shares([1], 0.1, 2), "shares() takes at most 2 arguments by position; got 3. Give options by name"),
+        (
+            lambda: two_of([1], [2], 0.1, 2),
+            "two_of() takes at most 3 arguments by position; got 4. Give options by name",
+        ),
+        (lambda: alone(0.1, 2), "alone() takes 1 argument by position; got 2. Give options by name"),
         (lambda: shares([1], 0.1, epsilon=0.1), "shares() got several values for epsilon"),
         (lambda: shares([1]), "shares() is missing epsilon; help(assay.shares) has an example"),
         (lambda: alone(), "alone() is missing epsilon; help(assay.alone) has an example"),

@@ -137,6 +137,30 @@ def test_reply_in_no_format_is_an_error_of_its_question_alone(make_study, provid
     assert "m1: no reply: the reply is not in the service's format, or cut off" in done.reasons
 
 
+class StrangeServer(ChatServer):
+    """A service that returns a line without JSON, one of another batch, and one with its own name for the request."""
+
+    def _result(self, order, at, name, body):
+        line = super()._result(order, at, name, body)
+        if order["id"] != "batch-1" or at > 2:
+            return line
+        return ["<html>busy</html>", line.replace(name, "0123456789ab-2-1"), line.replace(name, "request-b")][at]
+
+
+@pytest.mark.parametrize("provider", ["openai", "mistral", "anthropic", "google"])
+def test_result_with_an_unknown_name_is_counted_and_said(make_study, provider):
+    with StrangeServer() as server:
+        study = make_study(5, judge=judged(server, provider))
+        batch_study(study)
+        done = batch_study(study)
+        assert (done.answered, done.returned, done.failed, done.sent, done.left) == (2, 3, 0, 0, 3)
+        assert "3 lines of the results name no request of this batch, such as '" in done.summary()
+        assert "--batch sends 3 questions again" in done.summary()
+        assert batch_study(study).sent == 3
+        assert batch_study(study).answered == 3
+    assert study_labels(study).labels["label"].to_list() == [3] * 5
+
+
 def test_file_is_not_sent_elsewhere_with_the_key(make_study):
     with ChatServer() as server:
         server.elsewhere = "http://127.0.0.2:9/upload"

@@ -193,10 +193,23 @@ DRAWS = ("second_draw", "third_draw", "fourth_draw", "fifth_draw", "sixth_draw")
 OF_KINDS = [row for rows in (*KINDS["kinds"].values(), *(KINDS[name] for name in DRAWS)) for row in rows]
 
 
-def test_replies_of_every_kind_are_never_misread_silently():
+MORE = yaml.safe_load((Path(__file__).parent / "reply_draws.yaml").read_text(encoding="utf-8"))
+IN_DRAWS = {
+    draw: [(MORE["scales"][row[0]], *row[1:3], *row[3:]) for rows in MORE[draw].values() for row in rows]
+    for draw in ("first", "second", "third")
+}
+
+
+@pytest.mark.parametrize(
+    "rows",
+    [[(KINDS["scales"][scale], text, label) for scale, text, label in OF_KINDS], *IN_DRAWS.values()],
+    ids=["kinds", *IN_DRAWS],
+)
+def test_replies_of_every_kind_are_never_misread_silently(rows):
     wrong, missing, stated = [], [], 0
-    for scale, text, label in OF_KINDS:
-        found = read_reply(text, parse_scale(KINDS["scales"][scale]))
+    for scale, text, label, *criterion in rows:
+        others = [one for one in MORE["criteria"]["own"] if criterion and one != criterion[0]]
+        found = read_reply(text, parse_scale(scale), criterion=criterion[0] if criterion else "", others=others)
         assert (found.label is None) == (found.reason is not None)
         either = isinstance(label, dict)
         wanted = label["or"] if either else label
@@ -205,6 +218,14 @@ def test_replies_of_every_kind_are_never_misread_silently():
         missing += [(text, wanted)] if found.label is None and wanted is not None and not either else []
     assert not wrong
     assert len(missing) <= 0.03 * stated, missing
+
+
+def test_draws_of_replies_are_many_and_new():
+    rows = [row for rows in IN_DRAWS.values() for row in rows]
+    earlier = {(KINDS["scales"][scale], text) for scale, text, _ in OF_KINDS}
+    assert len({(scale, text, *more) for scale, text, _, *more in rows}) == len(rows) >= 550
+    assert len(IN_DRAWS["first"]) >= 300
+    assert not earlier & {(scale, text) for scale, text, *_ in rows}
 
 
 def test_kinds_of_replies_are_many_and_different():
@@ -527,6 +548,7 @@ def test_order_in_which_finders_are_asked():
         ("find_in_json", True, True, None),
         ("find_in_marks", True, True, None),
         ("find_in_sentences", True, False, None),
+        ("find_under_headings", True, False, None),
         ("find_in_other_languages", True, False, False),
         ("find_given", True, False, False),
         ("find_fitting", True, False, False),

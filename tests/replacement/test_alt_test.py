@@ -778,7 +778,11 @@ def test_alt_test_refusals_name_the_remedy(options, kind, words):
     ("judge", "words"),
     [
         ("goood", "judge 'goood' is not in the judges of the table; did you mean 'good'?"),
-        ("h1", "'h1' is a human annotator; read the table with judges=['good', 'poor', 'h1']"),
+        (
+            "h1",
+            "'h1' is a human annotator of the table; its judges are good, poor. If 'h1' is a model, "
+            "read the table with judges=['good', 'poor', 'h1']",
+        ),
     ],
 )
 def test_judge_code_rejects_unknown_judges(judge, words):

@@ -11,6 +11,7 @@ from __future__ import annotations
 import inspect
 import os
 import re
+import shlex
 import sys
 import textwrap
 import typing
@@ -304,7 +305,9 @@ def _value(error: CycloptsError) -> str | None:
     if isinstance(error, CoercionError) and error.msg is None and error.token is not None:
         kind = {int: "a whole number", float: "a number"}.get(error.target_type or object)
         if kind is not None and error.token.keyword is not None:
-            return f"{error.token.keyword} must be {kind}; got '{error.token.value}'"
+            number = error.token.value.replace(",", ".")
+            comma = f"; write {number}" if re.fullmatch(r"-?\d*,\d+", error.token.value) else ""
+            return f"{error.token.keyword} must be {kind}; got '{error.token.value}'{comma}"
     if isinstance(error, MissingArgumentError) and error.keyword is not None:
         return f"{error.keyword} requires a value; see assay {' '.join(error.command_chain or ())} --help"
     return None
@@ -314,7 +317,11 @@ def _places(error: CycloptsError) -> str | None:
     """The file that is missing from the command line, or the words that the command does not accept."""
     command = " ".join(error.command_chain or ())
     if isinstance(error, UnusedCliTokensError):
-        return f"{command} does not accept {listing(error.unused_tokens or ())}; see assay {command} --help"
+        further = list(error.unused_tokens or ())
+        known = [name for one in visible_arguments(command) for name in one.names] if further else []
+        is_name = "--judges" in known and len(further) == 1 and re.search(r"^-|/|\.[a-z]+$", further[0]) is None
+        hint = f"if it is a judge, write --judges {shlex.join(further)}" if is_name else ""
+        return f"{command} does not accept {listing(further)}; {hint or f'see assay {command} --help'}"
     if isinstance(error, MissingArgumentError) and error.argument is not None and not error.argument.tokens:
         missing = next((one for one in visible_arguments(command) if one.names == error.argument.names), error.argument)
         if missing.index is not None:

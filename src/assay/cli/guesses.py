@@ -7,6 +7,7 @@ nothing is suggested. A name that is in no table gets the nearest name of the co
 from __future__ import annotations
 
 import difflib
+import re
 import shlex
 from collections.abc import Collection, Mapping, Sequence
 
@@ -95,6 +96,8 @@ OPTIONS: Mapping[str, tuple[str, ...]] = {
     "--yes": ("--force",),
     "--dry-run": (),
     "--n-items": (),
+    "--n": ("--n-items",),
+    "--items": ("--n-items",),
 }
 """Options that people try first, with the options that do it; the first that a command has is suggested, if any."""
 
@@ -112,6 +115,11 @@ EARLIER: Mapping[str, str] = {
     "--next": "--next-pairs",
 }
 """Earlier names of options, with the names of today."""
+
+_FILE = re.compile(
+    r"^(?!\w+://)\S.*\.(?:csv|tsv|txt|xlsx|xls|ods|jsonl?|parquet|arrow|feather|yaml|yml|sav|dta)$", re.I
+)
+"""The name of a file in the place of a command."""
 
 NEAR = 0.8
 """Least similarity of a suggested name. At difflib's default of 0.6, a wrong name is often suggested."""
@@ -138,6 +146,10 @@ def answer_to_command(words: Sequence[str]) -> str | None:
         now = f"assay {RENAMED[first]}"
         example = f"; run: {now} {shlex.join(rest)}" if rest and rest[0] not in ("--help", "-h", "--help-all") else ""
         return f"assay {first} is now {now}{example}"
+    if _FILE.search(first):
+        return (
+            f"A command line begins with a command; to see what a file supports, run: assay look {shlex.quote(first)}"
+        )
     guess = COMMANDS.get(first.lower()) or _nearest(first, [*BY_NAME.names, *FAMILIES, *RENAMED])
     guess = RENAMED.get(guess or "", guess)
     return f'Unknown command "{first}".' + (f" Did you mean assay {guess}?" if guess else " See assay --help")

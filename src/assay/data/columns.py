@@ -74,6 +74,7 @@ def to_polars(frame: Any, strict: Collection[str] = (), *, orders: bool = False)
             raise DataError("these labels are read already: give them to a question") from None
         raise DataError(
             f"cannot read a table from {type(frame).__name__}; give a path, or a pandas, Polars or Arrow frame"
+            + (", such as pandas.DataFrame(...) of it" if isinstance(frame, dict | list) else "")
         ) from None
     eager = native.collect("polars") if isinstance(native, nw.LazyFrame) else native
     if not eager.implementation.is_pandas_like():

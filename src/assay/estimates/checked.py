@@ -21,7 +21,7 @@ from assay.data.chunks import Chunks
 from assay.data.names import natural
 from assay.data.ratings import Ratings, cluster_codes
 from assay.data.scales import Scale
-from assay.errors import DataError, DesignError, counted, listing, unknown
+from assay.errors import DataError, DesignError, counted, listing, unknown, unknown_judge
 from assay.estimates.difference import Checked, JudgeMean, sum_at
 from assay.estimation.resampling import gather
 from assay.estimation.result import Exclusion, fingerprint_with
@@ -135,7 +135,7 @@ class SpotChecks:
             labels = labels.in_memory(f"an estimate with a column of the items ('{needed[0]}')")
         for name in judges:
             if name not in labels.judges:
-                raise DataError(unknown("judge", name, labels.judges, "the judges of the table"))
+                raise DataError(unknown_judge(name, labels.judges, labels.humans))
         people = tuple(annotators or (labels.humans if gold is None else ()))
         for name in people:
             if name in judges:
@@ -622,7 +622,7 @@ def judge_of(labels: Annotations, named: str | None) -> str:
     """Return the named judge, or the only judge of the table."""
     if named is not None:
         if named not in labels.judges:
-            raise DataError(unknown("judge", named, labels.judges, "the judges of the table"))
+            raise DataError(unknown_judge(named, labels.judges, labels.humans))
         return named
     if len(labels.judges) != 1:
         raise DesignError(

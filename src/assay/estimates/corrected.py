@@ -20,7 +20,7 @@ from assay.data.annotations import Annotations, Repeats, digest_of_columns
 from assay.data.chunks import Chunks
 from assay.data.names import natural
 from assay.data.words import PROVENANCE
-from assay.errors import DataError, DesignError, counted, listing, unknown
+from assay.errors import DataError, DesignError, counted, listing, unknown, unknown_judge
 from assay.estimates import words
 from assay.estimates.checked import (
     DOUBTED,
@@ -893,7 +893,7 @@ def _judges_like_these(labels: Annotations, settings: EstimateSettings) -> Corre
     named = (settings.judge,) if isinstance(settings.judge, str) else tuple(settings.judge or labels.judges)
     for one in named:
         if one not in labels.judges:
-            raise DataError(unknown("judge", one, labels.judges))
+            raise DataError(unknown_judge(one, labels.judges, labels.humans))
     if not named:
         raise DesignError("an estimate for judges like these requires judges in the table", option="judges")
     target = settings.target or ("mean" if labels.scale.numeric else "shares")

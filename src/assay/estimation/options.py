@@ -19,14 +19,14 @@ import re
 import textwrap
 import types
 import typing
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from numbers import Integral, Real
 from typing import Any, ClassVar, Concatenate, Literal, ParamSpec, Self, TypeVar
 
 import numpy as np
 
-from assay.errors import DesignError, listing, unknown
+from assay.errors import DataError, DesignError, listing, unknown, unknown_judge
 from assay.estimation import table_reader
 
 Method = Literal["percentile", "bca", "jackknife", "none"]
@@ -141,7 +141,10 @@ class Settings:
             if name in cls.renamed:
                 raise DesignError(f"{name}=... is now {cls.renamed[name]}", option=name)
             if name not in known:
-                raise DesignError(unknown("option", name, known, where), option=name)
+                guess = next((one for one in GUESSES.get(name, ()) if one in known), None)
+                if guess is not None:
+                    raise DesignError(f"option '{name}' is not in {where}; did you mean '{guess}'?", option=name)
+                raise DesignError(unknown("option", name, known, where, NEAR_OPTION), option=name)
         made = cls(**options)
         if simple:
             # Nothing can change simple values later, so a thousand tests check theirs once.
@@ -264,14 +267,15 @@ def _ask(function: Callable[..., Any], settings: type[Settings]) -> Callable[...
             given = (options.pop(own[0].name),)
         if opens and not given and {"y1", "y2"} <= options.keys() - known:
             given = (options.pop("y1"), options.pop("y2"))  # two arrays of labels, as in scikit-learn
+        _refuse_separate_raters(function.__name__, given[len(own) :], by_place)
         if opens and given:
             strange = {one: value for one, value in options.items() if one not in known}
             given, options = _open_tables(function.__name__, given, options, places, strange)
             if judged:
+                _refuse_several_judges(function.__name__, given[0], options, known)
                 given = _add_only_judge(function.__name__, given, options)
         if len(given) > most:
-            allowed = f"at most {most}" if most else "no"
-            raise TypeError(f"{function.__name__}() takes {allowed} arguments by position; got {len(given)}")
+            raise TypeError(_too_many_by_place(function.__name__, given, most, known))
         placed = dict(zip(by_place, given[len(own) :], strict=False))
         mine = {name: options.pop(name) for name in named & options.keys()}
         if twice := placed.keys() & options.keys():
@@ -336,6 +340,35 @@ def _open_tables(
             at = places.index(table)
             given = (*given[:at], reader.labels_of(name, (value,), judges)[0], *given[at + 1 :])
     return given, options
+
+
+def _too_many_by_place(name: str, given: Sequence[Any], most: int, known: Collection[str]) -> str:
+    """The message for too many arguments by position: the keyword for judges, which are the usual reason."""
+    further, judges = list(given[most:]), getattr(given[0], "judges", ())
+    if "judges" in known and further and all(isinstance(one, str) and one in judges for one in further):
+        return f"{name}() takes judges by name: {name}(labels, judges={further})"
+    allowed = "no arguments" if not most else "1 argument" if most == 1 else f"at most {most} arguments"
+    return f"{name}() takes {allowed} by position; got {len(given)}. Give options by name"
+
+
+def _refuse_separate_raters(name: str, further: Sequence[Any], places: Sequence[str]) -> None:
+    """Refuse names of raters one by one, ``cohen_kappa(labels, "ann", "bob")``, with the call that has a list."""
+    names = [one for one in further if isinstance(one, str)]
+    if names and places[:1] == ["annotators"] and len(names) == len(further):
+        raise TypeError(f"{name}() takes the raters as one list: {name}(labels, annotators={names})")
+
+
+def _refuse_several_judges(name: str, labels: Any, options: Mapping[str, Any], known: Collection[str]) -> None:
+    """Refuse ``judges=...`` of a question about one judge, with the call that names it."""
+    if "judges" not in options or "judges" in known:
+        return
+    named, judges = options["judges"], getattr(labels, "judges", ())
+    names = [named] if isinstance(named, str) else list(named) if isinstance(named, list | tuple) else []
+    for one in names:
+        if one not in judges:
+            raise DataError(unknown_judge(one, judges, getattr(labels, "humans", ())))
+    call = f"{name}(labels, {names[0]!r})" if names else f"{name}(labels, judge)"
+    raise DesignError(f"{name} takes one judge: {call}; compare_judges tests several", option="judges")
 
 
 def _add_only_judge(name: str, given: tuple[Any, ...], options: Mapping[str, Any]) -> tuple[Any, ...]:
@@ -429,7 +462,8 @@ def check(name: str, value: Any, hint: Any, limits: Limits = Limits()) -> None:
         strange = [v for v in (value if isinstance(value, list | tuple) else (value,)) if v not in words]
         if words and strange:
             raise DesignError(_bad_word_message(name, strange[0], words), option=name, value=strange[0])
-        raise DesignError(f"{name} must be {_kind(hint, limits)}; got {value!r}", option=name, value=value)
+        listed = f"; write {name}=[{value!r}]" if isinstance(value, str) and _accepts(hint, [value]) else ""
+        raise DesignError(f"{name} must be {_kind(hint, limits)}; got {value!r}{listed}", option=name, value=value)
     numbers = value if isinstance(value, list | tuple) else (value,)
     for number in numbers:
         if _is_number(number) and not _inside(float(number), limits):
@@ -459,6 +493,27 @@ def number_in(
     limits = Limits("", first, last, above is not None, below is not None)
     check(name, value, int if whole else float, limits)
 
+
+GUESSES: Mapping[str, tuple[str, ...]] = {
+    **dict.fromkeys(("rater", "coder", "worker", "user", "annotator_id", "annotator_col"), ("annotator",)),
+    **dict.fromkeys(("id", "id_col", "item_id", "item_col", "index", "index_col"), ("item",)),
+    **dict.fromkeys(("rating", "score", "y", "target", "value", "label_col"), ("label",)),
+    **dict.fromkeys(("raters", "annotators", "people", "human", "coders"), ("humans", "annotators", "columns")),
+    **dict.fromkeys(("judge", "model", "models"), ("judges", "judge")),
+    **dict.fromkeys(("eps", "margin", "delta"), ("epsilon",)),
+    **dict.fromkeys(("bootstrap", "n_boot", "n_bootstrap", "n_bootstraps", "resamples"), ("n_resamples",)),
+    **dict.fromkeys(("ci", "level", "conf_level", "confidence_level"), ("confidence",)),
+    **dict.fromkeys(("metric", "method"), ("score", "coefficients", "measure", "model")),
+    **dict.fromkeys(("random_state", "rng"), ("seed",)),
+    **dict.fromkeys(("na", "na_values", "on_missing"), ("missing",)),
+    **dict.fromkeys(("sheet_name",), ("sheet",)),
+    **dict.fromkeys(("dimension", "metric_name", "aspect"), ("criterion",)),
+    "criteria": ("criterion",), "type": ("form",), "weight": ("weights",), "n": ("n_items",), "items": ("n_items",),
+}  # fmt: skip
+"""Options that people try first, with the options that do it; the first that a question has is suggested."""
+
+NEAR_OPTION = 0.8
+"""Least similarity of a suggested option; at difflib's default of 0.6, a wrong one is often suggested."""
 
 _SIMPLE = (str, int, float, bool, type(None))
 _MADE: dict[tuple[Any, ...], Settings] = {}
@@ -538,6 +593,10 @@ def _is_number(value: Any) -> bool:
     return not isinstance(value, bool | np.bool_) and isinstance(value, Real)
 
 
+_PLAIN = {"sequence": "a list", "list": "a list", "tuple": "a list", "str": "a text", "int": "a whole number",
+          "float": "a number"}  # fmt: skip
+
+
 def _kind(hint: Any, limits: Limits) -> str:
     members = [m for m in members_of(hint) if m is not type(None)]
     if members == [bool]:
@@ -548,7 +607,7 @@ def _kind(hint: Any, limits: Limits) -> str:
         return f"a number{_bounds(limits)}"
     if str in members and len(members) == 1:
         return "a text"
-    names = [getattr(m, "__name__", str(m)).lower() for m in members]
+    names = [_PLAIN.get(name := getattr(m, "__name__", str(m)).lower(), name) for m in members]
     return " or ".join(dict.fromkeys(names))
 
 

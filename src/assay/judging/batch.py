@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import re
 import secrets
 from collections import Counter
 from collections.abc import Iterable, Mapping
@@ -42,6 +43,9 @@ DISCOUNT = 0.5
 
 BATCH_LOOKS = 60.0
 """Seconds between two checks of batches while a command waits: they take minutes to hours."""
+
+LONGEST_NOTED = 80
+"""Characters of a line that a note quotes."""
 
 SETTLED = 120.0
 """Seconds after which a service has accepted a batch or never will: the timeout of a call."""
@@ -240,10 +244,18 @@ class _Batches:
         if order.state == "failed":
             self.refused.add(record["judge"])
         held, changed = work.claims_held(self.store, record["run"])
+        strange: list[str] = []
         for address in order.where:
             async for line in service.lines(address):
-                name, result = form.result(service, json.loads(line))
-                claim = held.pop(int(name.split("-")[1]), None)
+                try:
+                    name, result = form.result(service, json.loads(line))
+                except (ValueError, KeyError, TypeError, AttributeError):
+                    name, result = "", None
+                asked = re.fullmatch(rf"{record['name']}-(\d{{1,18}})-\d+", name)
+                if asked is None:
+                    strange.append(line)
+                    continue
+                claim = held.pop(int(asked[1]), None)
                 if claim is not None and result is not None:
                     await self._write(service, record["run"], claim, result)
                 elif claim is not None:
@@ -255,6 +267,13 @@ class _Batches:
                 f"{work.BATCH_DAYS} days, and --batch stores them",
             )
             return
+        if strange:
+            self.refused.add(record["judge"])
+            self._note(
+                record,
+                f"{order.words}; {counted(len(strange), 'line')} of the results name no request of this batch, such as "
+                f"{strange[0].strip()[:LONGEST_NOTED]!r}; --batch sends {counted(len(held), 'question')} again",
+            )
         self.counts["returned"] += len(held)
         self._end(record)
 

@@ -33,13 +33,14 @@ _LETTERED = (
 """And before the letter of one of them, as nothing else is in the words."""
 
 _DIGITS = r"[-+]?(?:\d+(?:\.\d+)?|\.\d+)"
+_COMMA = r"[-+]?\d+,\d{1,2}"
 _UNIT = (
     r"(?:stars?|points?|pts|★|⭐|sterne?n?|punkte?n?|étoiles?|estrellas?|puntos?|stelle|punti|pontos?|балл(?:а|ов)?"
     r"|[点點分点]|점|つ?星)"
 )
 _OF = r"(?:/|out\s+of|of|von|sur|de|su|di|van|av|af|из|z)"
 _FRACTION = re.compile(
-    rf"^(?P<value>{_DIGITS})(?:[\s-]*{_UNIT})?\s*{_OF}\s*(?P<top>\d+(?:\.\d+)?)(?:[\s-]*{_UNIT})?$",
+    rf"^(?P<value>{_COMMA}|{_DIGITS})(?:[\s-]*{_UNIT})?\s*{_OF}\s*(?P<top>\d+(?:\.\d+)?)(?:[\s-]*{_UNIT})?$",
     re.IGNORECASE,
 )
 _FULL_MARKS = re.compile(
@@ -57,7 +58,8 @@ _LINE_SPLITS = re.compile(_ENDS, re.IGNORECASE)
 """The end of the words of a label, before its explanation."""
 
 _SPLITS = re.compile(
-    rf"{_ENDS}|\s+(?:for|on|in|with|which|but|although|though|or|and|to|over|than|from)\b", re.IGNORECASE
+    rf"{_ENDS}|\s+(?:for|on|in|with|which|but|although|though|or|and|to|over|than|from|à|pour|für|para|por|per)\b",
+    re.IGNORECASE,
 )
 """The same for a text that certainly states a label: ``5 for its wit``."""
 
@@ -74,7 +76,9 @@ _LEADING = re.compile(
     re.IGNORECASE,
 )
 _CORRECTED = re.compile(
-    r"^[\s,;.()—–-]*(?:wait|no|actually|scratch that|rather|correction|revised|corrected)\b", re.IGNORECASE
+    r"^[\s,;.()—–-]*(?:wait|no|nope|oops|actually|(?:scratch|strike|cancel|make) that|hold on|never ?mind|I mean"
+    r"|rather|correction|revised|corrected)\b",
+    re.IGNORECASE,
 )
 TURNING = re.compile(
     r"^[\s`]*(?:wait|no|but|however|actually|hmm?|though|on second thought|on reflection)\b", re.IGNORECASE
@@ -105,7 +109,7 @@ _BEGUN = re.compile(
 )
 """What follows a word that only begins a talk, or a refusal: ``Okay, let me look``, ``No, I can't help with that``."""
 
-_RANGE = re.compile(r"^\s*[-—–~]\s*\d|^\s*[,/&]\s*\d|^\s+(?:on|for|in|from)\b[^.;\n]*\d")
+_RANGE = re.compile(r"^\s*[-—–~]\s*\d|^\s*[,/&]\s*\d|^\s+(?:on|for|in|from|à|pour|für|para|por|per)\b[^.;\n]*\d")
 _LIST = re.compile(r"^\s*[,/&]\s*[ABC]\b|^[.:)]\s.*\b[BC][.:)]\s")
 
 _PLACES = re.compile(r"\b(?:[ABC]|first|second|tie)\b")
@@ -191,7 +195,8 @@ def is_in_doubt(rest: str, label: Label, scale: Scale) -> bool:
 
 
 _JOINS = re.compile(
-    r"^(?:[\s,;/&|+:.!?(\[=·•~-]|[–—→]|\b(?:and|or|to|with|vs|versus|for|on|in|und|oder|et|ou|y|o)\b)+", re.IGNORECASE
+    r"^(?:[\s,;/&|+:.!?(\[=·•~-]|[–—→]|\b(?:and|or|to|with|vs|versus|for|on|in|und|oder|et|ou|y|o|à|pour|für|para|por|per)\b)+",
+    re.IGNORECASE,
 )
 """Words between two labels that are both named; ``over`` and ``than`` choose the first."""
 
@@ -232,7 +237,7 @@ def label_on_scale(stated: Any, scale: Scale) -> Label | None:
     if scale.numeric:
         return _number(stated, scale)
     if scale.kind in _READERS:
-        return _READERS[scale.kind](str(stated), scale)
+        return _READERS[scale.kind](_letters(str(stated)), scale)
     words = str(stated)
     options = scale.categories
     if options is None:
@@ -325,7 +330,7 @@ def _value(stated: str, scale: Scale) -> float:
     if re.fullmatch(r"[-+]?\d+,\d{1,2}", words) and scale.kind == "interval":
         return float(words.replace(",", "."))
     if fraction and scale.bounds is not None and float(fraction["top"]) == scale.bounds[1]:
-        return float(fraction["value"])
+        return float(fraction["value"].replace(",", "."))
     percent = number is not None and number["unit"] in ("%", "percent")
     return math.nan if number is None or (percent and scale.bounds != (0.0, 100.0)) else float(number["value"])
 
@@ -344,7 +349,10 @@ _WORSE = re.compile(r"(?P<side>a|b|first|second) is (?:clearly |slightly |much )
 def _preference(stated: str, scale: Scale) -> int | None:
     if isinstance(scale, Preference) and scale.grades:
         return _grade_side(stated, scale)
-    signs = re.sub(r"(?<!\s)\s*([<>=]+)\s*", lambda one: f" {re.sub('=+', '=', one[1])} ", stated.casefold()).strip(
+    signs = (
+        re.sub(rf"\b{THING}\s+(?=[ab]\b)", "", stated.casefold()) if re.search("[<>=]", stated) else stated.casefold()
+    )
+    signs = re.sub(r"(?<!\s)\s*([<>=]+)\s*", lambda one: f" {re.sub('=+', '=', one[1])} ", signs).strip(
         WRAPPING.replace("<", "").replace(">", "")
     )
     words = signs if re.search(r"\w [<>=]+ \w", signs) else spoken(stated)
@@ -364,6 +372,18 @@ def _preference(stated: str, scale: Scale) -> int | None:
     if worse := _WORSE.fullmatch(words):
         return 1 if worse["side"] in _FIRST else -1
     return -1 if words in _FIRST else 1 if words in _SECOND else 0 if words in _TIE else None
+
+
+_IN_BRACKETS = re.compile(r"\(([ABC])\)", re.IGNORECASE)
+_NUMBERED_THING = re.compile(rf"\b{THING}\s+([12])\b", re.IGNORECASE)
+
+
+def _letters(stated: str) -> str:
+    """The letters of texts without brackets, ``Output (a)``; among signs also for numbers: ``Text 2 > Text 1``."""
+    stated = _IN_BRACKETS.sub(r"\1", stated)
+    if not re.search(r"[<>=]", stated):
+        return stated
+    return _NUMBERED_THING.sub(lambda one: f"Response {'AB'[int(one[1]) - 1]}", stated)
 
 
 _SIGNS = re.compile(

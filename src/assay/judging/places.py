@@ -24,7 +24,7 @@ from assay.judging.statements import OF_OTHERS, Statement, clause_before, is_quo
 
 CRITERION_LINE = re.compile(
     r"^[ \t*_#>`\"|•▪●✅❌✔✘-]*(?:(?:\d+|[a-z])[.)][ \t]*[*_`\"]*)?(?P<name>[^\W\d][^:：\n|*]{0,80})[*_`\"]*"
-    r"[ \t]*[:：|=][ \t]*(?P<rest>\S[^\n]*)$",
+    r"(?:[ \t]*\([^()\n]{1,40}\)[*_`\"]*)?[ \t]*[:：|=][ \t]*(?P<rest>\S[^\n]*)$",
     re.MULTILINE,
 )
 _CRITERION_ROW = re.compile(
@@ -59,9 +59,11 @@ def find_criterion_lines(text: str, scale: Scale, criterion: Criterion) -> list[
         label = stated_label(one["rest"], scale, line=True) if label is None else label
         is_number = scale.numeric and re.match(r"[\s*_\"'`]*[-+]?\d", one["rest"]) is not None
         if label is not None or is_number:
-            found.append(Statement(one.start(), one.end(), label if rank >= 0 else OF_OTHERS, is_own=rank >= 0))
+            label, about = (label, "") if rank >= 0 else (OF_OTHERS, folded(IN_BRACKETS.sub("", one["name"])))
+            found.append(Statement(one.start(), one.end(), label, about=about, is_own=rank >= 0))
             ranks.append(rank)
-    found = found if any(rank != Criterion.WHOLE for rank in ranks) else []
+    is_whole_only = all(rank == Criterion.WHOLE for rank in ranks)
+    found = [one for one in found if one.about == "overall"] if is_whole_only else found
     is_usual = has_own or len({one.about for one in usual}) > 1
     return sorted([*usual, *found], key=lambda one: one.at) if is_usual else found
 

@@ -72,10 +72,12 @@ _REFUSALS = re.compile(
 )
 _TAGS = r"(?:think|thinking|thought|thoughts|reasoning|scratchpad|reflection|analysis)"
 _OPENS = re.compile(
-    rf"<{_TAGS}>|\[THINK\]|◁think▷|<\|begin_of_thought\|>|<\|channel\|>\s*analysis\s*<\|message\|>", re.IGNORECASE
+    rf"<(?:seed:)?{_TAGS}>|\[THINK\]|◁think▷|<\|begin_of_thought\|>|<\|channel\|>\s*analysis\s*<\|message\|>",
+    re.IGNORECASE,
 )
 _CLOSES = re.compile(
-    rf"</{_TAGS}>|\[/THINK\]|◁/think▷|<\|end_of_thought\|>|<\|channel\|>\s*final\s*<\|message\|>", re.IGNORECASE
+    rf"</(?:seed:)?{_TAGS}>|\[/THINK\]|◁/think▷|<\|end_of_thought\|>|<\|channel\|>\s*final\s*<\|message\|>",
+    re.IGNORECASE,
 )
 
 
@@ -153,7 +155,7 @@ def read_reply(
         why = TRUNCATED if why and finish == "length" else why
         return Reply(spans, why, reasoning if why else reasoning or _reasons(answer))
     if isinstance(scale, Listed):
-        listed, why = _list(answer, scale, asked)
+        listed, why = _list_of_turn(answer, scale, asked)
         if listed is None:
             return Reply(None, TRUNCATED if finish == "length" else why, reasoning)
         return Reply(listed, None, reasoning or _reasons(answer))
@@ -212,6 +214,17 @@ def _own_list(found: Sequence[dict[Any, Any]], criterion: Criterion, usual: Coll
     own = [value for one in values for value in one.own]
     is_usual = any(str(k).strip().casefold() in usual for one in found for k in one)
     return (own[-1] if own else None), any(one.names_others for one in values) and not own and not is_usual
+
+
+def _list_of_turn(answer: str, scale: Listed, criterion: Criterion) -> tuple[Label | None, str]:
+    """The names of the list before the model makes up another turn or item, or why there are none."""
+    whole = _list(answer, scale, criterion)
+    for turn in [] if "\n" not in answer or is_json(answer) else list(_NEXT.finditer(answer))[:MOST_TURNS]:
+        before = _list(answer[: turn.start()], scale, criterion)
+        if before[0] is not None and whole[0] is not None:
+            is_doubtful = turn["weak"] and before != whole
+            return (None, AMBIGUOUS) if is_doubtful else before
+    return whole
 
 
 def _list(answer: str, scale: Listed, criterion: Criterion) -> tuple[Label | None, str]:
@@ -466,16 +479,23 @@ def _split_thinking(text: str, *, leading: bool = False) -> tuple[str | None, st
 # -- a reply that runs on ------------------------------------------------------------------------------
 
 _STOP = re.compile(
-    r"<\|(?:im_end|im_start|eot_id|eot|endoftext|end_of_text|eom_id|return|start_header_id|user|system|end_of_turn_token"
+    r"<\|(?:im_end|im_start|eot_id|eot|endoftext|end_of_text|eom_id|return|start_header_id|user|system|end_of_turn_token|end_response"
     r"|end▁of▁sentence|end(?=\|>(?!\s*<\|start\|>)))\|>|</s>|<eos>|\n###\s*(?:end|stop)\b|<(?:end|start)_of_turn>|\[/?INST\]",
     re.IGNORECASE,
 )
 """Tokens of chat templates with which a turn ends: what follows is not the judge's reply."""
 
-_ITEM = r"(?:next\s+)?(?:item|example|review|question|input|task|case|sample|post)"
+_FRAMES = re.compile(r"<\|(?:begin|end)_of_(?:solution|answer|box|response)\|>", re.IGNORECASE)
+"""Tokens around the answer, after the reasoning."""
+
+_ITEM = (
+    r"(?:next\s+)?(?:item|example|review|question|input|task|case|sample"
+    r"|post|text|tweet|comment|essay|passage|document)"
+)
 _NEXT = re.compile(
     r"\n[^\w\n]{0,12}(?:human|user|instruction|system)\b[*_]{0,3}[ \t]*:"
-    r"|\n[ \t]{0,8}#{2,6}[ \t]*(?:human|user|instruction|input|question)\b"
+    r"|\n[ \t]{0,8}#{2,6}[ \t]*(?:the[ \t]+)?(?:human|user|instruction|input|question)\b"
+    r"|\n[ \t]{0,8}\[(?:human|user|system)\][ \t]*(?:\n|:|$)"
     rf"|\n(?:[ \t]{{0,8}}[-*_=]{{3,80}}[ \t]*\n\s{{0,8}})?[^\w\n]{{0,12}}{_ITEM}\s?#?\d+\b"
     rf"|\n[ \t]{{0,8}}[-*_=]{{3,80}}[ \t]*\n\s{{0,8}}[^\w\n]{{0,12}}{_ITEM}\b"
     r"|(?P<weak>\n[ \t]*\n[*_]{0,3}(?:review|text|input|post|comment|tweet|sentence|item|question)[*_]{0,3}[ \t]*:)",
@@ -495,7 +515,7 @@ def _before_stop(text: str) -> str:
     while found := _STOP.match(text, begin + len(text[begin:]) - len(text[begin:].lstrip())):
         role = re.compile(r"\s*(?:assistant|model)\b\s*").match(text, found.end())
         begin = found.end() if role is None else role.end()
-    text = text[begin:]
+    text = _FRAMES.sub("", text[begin:])
     if _STOP.search(text) is None or is_json(text):
         return text
     spans = [(at, end) for at, end, _ in objects(text)]

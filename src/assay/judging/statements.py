@@ -197,8 +197,10 @@ def arguments_of(value: Any) -> Any:
         if not isinstance(value, dict):
             return value
         call = {str(k).strip().casefold(): v for k, v in value.items()}
+        if any(isinstance(call.get(key), str) and _LOOKS_UP.match(call[key]) for key in _CALLED):
+            return {}
         inner = next((call[key] for key in _CALLS if isinstance(call.get(key), dict | list)), None)
-        if inner is None and ({"name", "tool", "type", "function"} & call.keys() or len(call) == 1):
+        if inner is None and ({"type", *_CALLED} & call.keys() or len(call) == 1):
             inner = next((call[key] for key in _ARGUMENTS if key in call), None)
         if isinstance(inner, list) and len(inner) == 1:
             inner = inner[0]
@@ -211,7 +213,13 @@ def arguments_of(value: Any) -> Any:
 
 
 _CALLS = ("tool_calls", "tool_call", "function_call", "function")
-_ARGUMENTS = ("arguments", "parameters", "args", "input")
+_ARGUMENTS = ("arguments", "parameters", "args", "input", "tool_input", "action_input")
+_CALLED = ("name", "tool", "tool_name", "function", "action", "recipient_name")
+_LOOKS_UP = re.compile(
+    r"(?:.*[_.])?(?:(?:get|find|fetch|look|query|read|open|load|list)(?:_|(?=[A-Z])|$)|(?:re)?(?:search|browse|download|retrieve))"
+)
+"""The names of functions that ask for something and label nothing: ``get_reviews``."""
+
 _INPUTS = frozenset({"query", "text", "input", "content", "prompt", "message", "url", "code", "expression"})
 """Arguments that are a text for a tool, and no label."""
 
@@ -290,29 +298,53 @@ _MARKS = (
 )
 
 
-_WISHED = re.compile(r"\b(?:an?|another|to\s+(?:reach|get|earn|achieve|deserve)(?:\s+an?)?)\s*$", re.IGNORECASE)
+_WISHED = re.compile(r"\b(?:an?|another|to\s+(?:reach|get|earn|achieve|deserve)(?:\s+an?)?)\s*$|\($", re.IGNORECASE)
 """What leads to a label that is not given, if another one is: ``[[7]] (an [[8]] with sources)``."""
+
+
+_SUBJECT_OF = re.compile(r"[ \t]+(?:has|had|have|does|gives|offers|uses|cites|misses)\b")
+"""What follows a mark that a sentence is about: ``[[A]] has nicer wording``."""
 
 
 def find_in_marks(text: str, scale: Scale) -> Iterator[Statement]:
     """``##4##``, ``[[4]]``, ``<label>4</label>``, ``\\boxed{4}``."""
     found_marks = [found for pattern in _MARKS for found in pattern.finditer(text)]
     plainly = [one for one in found_marks if not _WISHED.search(clause_before(text, one.start()))]
+    several = len(plainly) > 1
     for found in plainly or found_marks:
         said = found["said"] or found.group("inside")
         tie = scale.kind == "preference" and said.casefold() == "c" and found[0].startswith("[[")
         label = 0 if tie else stated_label(said, scale)
+        is_subject = several and _SUBJECT_OF.match(text, found.end()) is not None
+        if label is not None and (is_subject or _names_another_grade(text[: found.start()], label, scale)):
+            label = DOUBTFUL
         heading = found[0].startswith("##") and label is None and not re.search(r"\d", said)
-        yield Statement(
-            found.start(), found.end(), label, not heading and not is_reported(text, found.start(), found.end())
-        )
+        about = _PART_OF_REPLY.search(clause_before(text, found.start()))
+        decides = not heading and not is_reported(text, found.start(), found.end())
+        yield Statement(found.start(), found.end(), label, decides, "" if about is None else about[1].casefold())
+
+
+_PART_OF_REPLY = re.compile(r"\b((?:turn|question|part|step|criterion|round|task|point|aspect)\s?\d+)\b", re.IGNORECASE)
+"""What one of several marks is about: ``Turn 1 rating: [[8]]``."""
+
+_GRADED = re.compile(
+    rf"\b(?P<said>(?:{THING}\s+)?(?:[AB]|first|second)\s+is\s+(?:\w+\s+){{1,3}}better)\b"
+    r"(?:(?!\b(?:but|however|yet|overall|final|though|while)\b)(?-i:[^\[\]\nAB.;])){0,40}$",
+    re.IGNORECASE,
+)
+
+
+def _names_another_grade(before: str, label: Any, scale: Scale) -> bool:
+    """Whether the words before signs give another preference: ``A is much better: [[A>B]]``."""
+    found = _GRADED.search(before[-NEAR:]) if scale.kind == "preference" else None
+    return found is not None and label_on_scale(found["said"], scale) not in (None, label)
 
 
 # -- sentences ---------------------------------------------------------------------------------------
 
 _NOUN = (
     rf"(?:label|answer|rating|score|verdict|choice|judge?ment|grade|category|class|classification|relation|decision"
-    rf"|preference|prediction|annotation|assessment|result|overall|winner|edit|correction|update|revision|reflection|second\s+thoughts?|stars?|odd[\s-]one(?:[\s-]out)?"
+    rf"|preference|prediction|annotation|assessment|evaluation|result|overall|winner|edit|correction|update|revision|reflection|second\s+thoughts?|stars?|odd[\s-]one(?:[\s-]out)?"
     rf"|(?:better|preferred|best)\s+(?:one|{THING}))"
 )
 _CLOSING = r"[*_`'\"“”)\]\\]*"
@@ -395,6 +427,21 @@ _SUPPOSED = re.compile(
 _NEGATED = re.compile(r"^[\s*_\"']*(?:not|never|neither|no longer)\b", re.IGNORECASE)
 
 
+_UNDER = re.compile(
+    rf"^[ \t>]*(?:#{{1,6}}[ \t]+[*_]*|[*_]{{2,3}})(?:(?:my|the|final|overall|total)\s+)*{_NOUN}[*_:： \t]*\n\s*"
+    r"(?P<said>[^\n]{1,80})$",
+    re.IGNORECASE | re.MULTILINE,
+)
+
+
+def find_under_headings(text: str, scale: Scale) -> Iterator[Statement]:
+    """A label that is all of the line below a heading: ``## Score``, then ``4``."""
+    for one in list(_UNDER.finditer(text))[-MOST_STATEMENTS:]:
+        label = label_on_scale(BULLET.sub("", one["said"]), scale)
+        if label is not None:
+            yield Statement(one.start(), one.end(), label)
+
+
 _TABLE_RULE = re.compile(r"[ \t]*\|?(?:[ \t]*:?-{2,}:?[ \t]*\|?)+[ \t]*(?:\n|$)")
 """The line between the heading of a table and its rows."""
 
@@ -430,8 +477,8 @@ _ABROAD = re.compile(
     re.IGNORECASE,
 )
 _GIVEN_ABROAD = re.compile(
-    r"\b(?:ich\s+(?:schätze|gebe|vergebe|wähle|bewerte)|je\s+(?:donne|choisis|note|mets)|(?:le|me|la)\s+doy|(?:do|assegno)\s+un"
-    r"|eu\s+(?:dou|daria))\b|打(?=\s*\d)|给(?:出|予)?(?=\s*\d)",
+    r"\b(?:ich\s+(?:schätze|gebe|vergebe|wähle|bewerte)|je\s+(?:(?:lui|leur|vous|te)\s+)?(?:donne|choisis|note|mets)|(?:le|me|la)\s+doy|(?:do|assegno)\s+un"
+    r"|j'(?:attribue|accorde|évalue)|eu\s+(?:dou|daria))\b|打(?=\s*\d)|给(?:出|予)?(?=\s*\d)",
     re.IGNORECASE,
 )
 _SUPPOSED_ABROAD = re.compile(r"\b(?:wenn|falls|si|se|erste|première|primera)\b|如果|若|もし|만약", re.IGNORECASE)
@@ -591,11 +638,12 @@ _OPPOSITE = re.compile(r"\b(?:loser|losing|worse|worst|weaker|weakest|inferior|r
 
 _NUMBERED = re.compile(r"^[\s#*]*(?P<number>\d+)[.)]\s+\S")
 _KEYED = re.compile(
-    r"^[ \t*_#>`|-]{0,20}(?P<name>[^\W\d][^:：\n|*]{0,40})[*_`]*\s*[:：|=][ \t]*(?P<rest>\S[^\n]*)$", re.MULTILINE
+    r"^[ \t*_#>`|-]{0,20}(?P<name>[^\W\d][^:：\n|*]{0,40})[*_`]*\s*(?:[:：|=→]|->)[ \t]*(?P<rest>\S[^\n]*)$",
+    re.MULTILINE,
 )
 _ASIDE = re.compile(
     r"\b(?:number|count|words?|length|time|date|year|age|page|line|step|item|part|points?|paragraph|sentence|confidence"
-    r"|certainty|probability|likelihood|temperature|note(?!\s$)|example|option|reasons?|reasoning|explanation|question"
+    r"|certainty|probability|likelihood|temperature|note(?!\s(?:(?:finale|globale|générale|totale)\s?)?$)|example|option|reasons?|reasoning|explanation|question"
     r"|criteri\w+|scale|range|min\w*|max\w*|first|initial|preliminary|tentative|draft|previous|average|mean|\w+'s)\b",
     re.IGNORECASE,
 )
@@ -648,7 +696,7 @@ def find_in_lines(text: str, scale: Scale) -> Iterator[Statement]:
 
 def _last_sentence(line: str, scale: Scale) -> Any:
     """The label that all of the last sentence states; in doubt if all of another sentence states a different one."""
-    parts = _SENTENCES.split(line)
+    parts = _SENTENCES.split(re.sub(r"\*{2,}", "", line))
     if is_quoted(parts[-1], len(parts[-1])) or (scale.numeric and is_bound(parts[-1])):
         return None
     lead = _LEAD.match(parts[-1])
@@ -700,7 +748,7 @@ def find_bold_ending(text: str, scale: Scale) -> Iterator[Statement]:
 
 
 _UNTICKED = re.compile(r"^\s*(?:[-*]\s*)?(?:\[\s?\]|\(\s?\)|[☐○◯⬜])")
-_NEXT_BOX = re.compile(r"(?<=\S)[ \t]+(?=(?:\[[ xX✓✔✅]\]|\([ xX✓✔✅]\))\s+\S)")
+_NEXT_BOX = re.compile(r"(?<=\S)[ \t]+(?=(?:\[[ xX✓✔✅]\]|\([ xX✓✔✅]\)|[☐☑☒○◯⬜●])\s+\S)")
 """Before a check box that is not the first of its line."""
 
 
@@ -725,6 +773,7 @@ FINDERS = (
     Finder(find_in_json, is_sure=True, is_whole=True),
     Finder(find_in_marks, is_sure=True, is_whole=True),
     Finder(find_in_sentences, is_sure=True),
+    Finder(find_under_headings, is_sure=True),
     Finder(find_in_other_languages, is_sure=True, any_word=False),
     Finder(find_given, is_sure=True, any_word=False),
     Finder(find_fitting, is_sure=True, any_word=False),

@@ -567,8 +567,8 @@ def _shares(labels: Annotations, label: Ints) -> Floats:
     """Each vote's grade as a share of the highest; 1 for a tie."""
     if not (isinstance(labels.scale, Preference) and labels.scale.grades):
         raise DesignError(
-            "grades=... needs votes with grades, as on the scale 'preference:slightly better<much better'; these are "
-            f"{labels.scale.describe()}; remove the option"
+            "grades=... needs votes with grades, as on the scale 'preference:slightly better<much better'; each of "
+            f"these is {labels.scale.describe()}; remove the option"
         )
     return np.where(label == 0, 1.0, np.abs(label) / labels.scale.bounds[1])
 
@@ -705,7 +705,7 @@ def _refuse_other_labels(labels: Annotations, question: str) -> None:
         )
     if labels.scale.kind != "preference":
         raise DesignError(
-            f"{question} needs votes: labels first, second or tie (−1, 1 or 0); these are "
+            f"{question} needs votes: labels first, second or tie (−1, 1 or 0); each of these is "
             f"{labels.scale.describe()}; a file of votes is read with scale='preference'"
         )
     absent = [c for c in PAIR if c not in _columns(labels)]

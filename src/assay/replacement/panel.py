@@ -25,7 +25,7 @@ from assay.data.ratings import Ratings
 from assay.data.scales import Label, Preference, Scale
 from assay.data.sides import PAIR_OF
 from assay.data.structure.groups import LEAST_HELD, copied_items
-from assay.errors import DataError, DesignError, listing, unknown
+from assay.errors import DataError, DesignError, listing, unknown, unknown_judge
 from assay.estimation.intervals import Estimate, missing
 from assay.estimation.options import IntervalSettings, Limits, Method, Settings, option, short
 from assay.estimation.resampling import Units
@@ -660,11 +660,7 @@ class AltTestTable:
     def judge_code(self, judge: str) -> int:
         """Return the position of a judge among the raters; refuse a name that is not a judge."""
         if judge not in self.ratings.judges:
-            if judge in self.ratings.humans:
-                raise DataError(
-                    f"'{judge}' is a human annotator; read the table with judges={[*self.ratings.judges, judge]}"
-                )
-            raise DataError(unknown("judge", judge, self.ratings.judges, "the judges of the table"))
+            raise DataError(unknown_judge(judge, self.ratings.judges, self.ratings.humans))
         return self.ratings.annotators.index(judge)
 
     @cached_property

@@ -18,7 +18,7 @@ from assay.data.annotations import Annotations, digest_of_columns
 from assay.data.chunks import Chunks
 from assay.data.ratings import cluster_codes
 from assay.data.structure.probabilities import OFF_ONE, PREFIXES
-from assay.errors import DataError, DesignError, counted, unknown
+from assay.errors import DataError, DesignError, counted, unknown_judge
 from assay.estimation.intervals import Estimate, adjust_p, missing
 from assay.estimation.options import Raters, Settings, level_option, option, question
 from assay.estimation.result import Exclusion, ResultOfRows, Run, fingerprint_with
@@ -286,7 +286,7 @@ def _judges_of(labels: Annotations, settings: OpinionSettings) -> tuple[str, ...
     named = (settings.judge,) if isinstance(settings.judge, str) else tuple(dict.fromkeys(settings.judge))
     for one in named:
         if one not in labels.judges:
-            raise DataError(unknown("judge", one, labels.judges))
+            raise DataError(unknown_judge(one, labels.judges, labels.humans))
     return named
 
 

@@ -18,7 +18,7 @@ import polars as pl
 from assay.data.annotations import Annotations, digest_of_columns
 from assay.data.chunks import Chunks
 from assay.data.ratings import cluster_codes
-from assay.errors import DataError, DesignError, counted, listing, unknown
+from assay.errors import DataError, DesignError, counted, listing, unknown, unknown_judge
 from assay.estimation.intervals import Estimate, adjust_p, missing
 from assay.estimation.options import Settings, level_option, option, question
 from assay.estimation.result import Exclusion, ResultOfRows, Run, fingerprint_with
@@ -258,7 +258,7 @@ def _members(labels: Annotations, settings: JudgePanelSettings) -> tuple[tuple[s
     judges = named or tuple(j for j in labels.judges if j not in ensembles and j not in candidates)
     for one in (*judges, *candidates):
         if one not in labels.judges:
-            raise DataError(unknown("judge", one, labels.judges))
+            raise DataError(unknown_judge(one, labels.judges, labels.humans))
     if both := [one for one in candidates if one in judges]:
         raise DesignError(f"{listing(both)} cannot be a judge of the panel and a candidate", option="candidates")
     if len(judges) < 2:

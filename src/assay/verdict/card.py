@@ -16,7 +16,7 @@ from assay.data.chunks import Chunks
 from assay.data.ratings import facet_ratings
 from assay.data.scales import Interval
 from assay.data.words import PROVENANCE
-from assay.errors import AssayError, DataError, DesignError, counted, listing, unknown
+from assay.errors import AssayError, DataError, DesignError, counted, listing, unknown, unknown_judge
 from assay.estimation.intervals import Estimate, EstimateByRule, adjust_p, partial_conjunction
 from assay.estimation.options import Settings, option, question
 from assay.estimation.result import Result, Run, json_safe
@@ -325,7 +325,7 @@ def judge_card(labels: Annotations | Chunks, settings: CardSettings, tested: Tes
         )
     for name in chosen:
         if name not in labels.judges:
-            raise DesignError(unknown("judge", name, labels.judges, "the table"))
+            raise DesignError(unknown_judge(name, labels.judges, labels.humans))
     rows: list[CardRow] = []
     objects, data = 0, labels.fingerprint
     for criterion in labels.criteria or (None,):

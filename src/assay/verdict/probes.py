@@ -14,7 +14,7 @@ import polars as pl
 from assay.data.annotations import Annotations, Repeats, digest_of_columns
 from assay.data.chunks import Chunks
 from assay.data.ratings import cluster_codes
-from assay.errors import DataError, DesignError, unknown
+from assay.errors import DataError, DesignError, unknown, unknown_judge
 from assay.estimation.intervals import Estimate, adjust_p
 from assay.estimation.options import Settings, level_option, option, question
 from assay.estimation.resampling import Units
@@ -268,7 +268,7 @@ def probes(labels: Annotations | Chunks, settings: ProbeSettings) -> JudgeProbes
         raise DesignError("the table has no judge to probe; name the judges with judges=[...] when reading")
     for name in chosen:
         if name not in labels.judges:
-            raise DesignError(unknown("judge", name, labels.judges, "the table"))
+            raise DesignError(unknown_judge(name, labels.judges, labels.humans))
     used = [c for c in (settings.length, settings.system, settings.family, settings.clusters) if c is not None]
     found = _ProbedTable(labels, chosen, settings)
     rows = _decide_faults([row for name in chosen for row in found.rows(name)], settings)

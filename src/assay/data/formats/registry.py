@@ -623,7 +623,7 @@ def readings_of(found: Structure, given: Mapping[str, Any]) -> list[Choice]:
         words = "; ".join(text for text, _ in answers)
         said = {name: value for _, options in answers for name, value in options.items()}
         # An answer with a layout states the whole reading.
-        base = {**given, **({} if "layout" in said else found.options)}
+        base = {**given, **({} if "layout" in said else found.stated_options)}
         readings.append((words, base | said if all(options for _, options in answers) else {}))
     return readings
 

@@ -121,6 +121,12 @@ class Structure:
         """All errors and questions, in words."""
         return [*self.errors, *(one.text for one in self.questions)]
 
+    @property
+    def stated_options(self) -> dict[str, Any]:
+        """The options of a call: without a form's questions, which can be hundreds and are found again."""
+        is_form = self.shape == "transposed"
+        return {name: value for name, value in self.options.items() if not (is_form and name == "columns")}
+
     def named(self, *kinds: RoleKind) -> list[str]:
         """Return the columns with one of these roles."""
         return [one.name for one in self.columns if one.kind in kinds]
