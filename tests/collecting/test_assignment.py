@@ -34,7 +34,7 @@ from assay.statistics.triplets import PairCounts, Sampler
 from assay.study import schema
 from assay.study.definition import load_study
 from assay.study.store import people, work
-from assay.study.store.connection import Store, open_store
+from assay.study.store.connection import open_store
 from assay.study.store.intake import sync_study
 from assay.study.store.items import items as store_items
 from assay.study.store.people import find
