@@ -4,146 +4,99 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from types import SimpleNamespace
-from typing import Any
 
 import polars as pl
 import pytest
 
-from assay.cli import estimates
-from assay.cli.labels import ASK
-from assay.cli.labels import Tested as Of
-from assay.data.formats.exports import TABLES
-from assay.errors import AssayError
-from assay.estimates import corrected, monitor, route
-from assay.estimates import drift as compared
-from assay.verdict import gate
+import assay
+
+JUDGES = ("--judges", "m", "--judges", "n", "--scale", "1-5")
+READING = {"judges": ["m", "n"], "scale": "1-5"}
 
 
-class Typed:
-    """The typed options, and the printed output."""
-
-    def __init__(self, **options: Any) -> None:
-        self.options = SimpleNamespace(options=lambda: dict(options))
-        self.labels = SimpleNamespace(
-            read=lambda source: f"labels of {source}",
-            read_all=lambda *sources: [f"labels of {source}" for source in sources],
-        )
-        self.output = SimpleNamespace(words=lambda found: self.printed.append(found))
-        self.refused: list[Any] = []
-        self.printed: list[Any] = []
-
-    def to(self, out: Any, *sources: Any, force: bool, suffixes: Any = None) -> None:
-        self.refused.append((out, sources, force, suffixes))
-
-    def read(self, source: str, out: Any, *, force: bool) -> tuple[Any, dict[str, Any]]:
-        self.to(out, source, force=force)
-        return SimpleNamespace(name=source, judges=("m", "n")), self.options.options()
-
-    def show(self, row: Any, found: Any, out: Any, **how: Any) -> None:
-        self.printed.append((row.name, found, out, how))
+@pytest.fixture(scope="module")
+def source(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Two judges label 60 items, three annotators every other one; a later run has the labels of m one higher."""
+    folder = tmp_path_factory.mktemp("labels")
+    frame = assay.simulate(n_items=60, n_annotators=3, judges={"m": 0.2, "n": 0.6}, scale="1-5", seed=3).labels
+    mine = pl.col("annotator") == "m"
+    sampled = pl.col("item").str.slice(-1).cast(pl.Int64) % 2 == 0
+    frame.filter(sampled | pl.col("annotator").is_in(["m", "n"])).write_csv(folder / "all.csv")
+    later = frame.with_columns(label=pl.when(mine).then((pl.col("label") + 1).clip(1, 5)).otherwise(pl.col("label")))
+    later.write_csv(folder / "later.csv")
+    return folder
 
 
-@pytest.fixture
-def asked(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
-    """The arguments of each question; all return the same result."""
-    found: list[Any] = []
-    answer = SimpleNamespace(
-        alarm=None, exit_code=0, table=pl.DataFrame({"n": [1]}), markdown=lambda: "# yes", junit=lambda: "<yes/>",
-        decide=lambda: pl.DataFrame({"item": ["a", "b", "c"], "queue": ["human", "judge", "human"]}),
-        write=lambda path: path,
-    )  # fmt: skip
-
-    def ask(*args: Any, **options: Any) -> Any:
-        found.append((*(getattr(one, "name", one) for one in args), options))
-        return answer
-
-    for place, name in ((corrected, "estimate"), (compared, "drift"), (monitor, "monitor"), (route, "route"),
-                        (gate, "gate")):  # fmt: skip
-        monkeypatch.setattr(place, name, ask)
-    found.append(answer)
-    return found
+def test_estimate_uses_named_judges(run, source):
+    labels = assay.read(source / "all.csv", **READING)
+    for named in (["n"], ["m", "n"]):
+        only = [word for name in named for word in ("--only", name)]
+        status, out, _ = run("estimate", source / "all.csv", *JUDGES, "--confidence", "0.9", *only, "--json")
+        wanted = assay.estimate(labels, confidence=0.9, judge=named)
+        assert status == 0
+        assert json.loads(out)["table"] == json.loads(json.dumps(wanted.to_dict()["table"]))
+    status, _, err = run("estimate", source / "all.csv", *JUDGES)
+    assert (status, "specify the judge with --only ...; the table has m, n" in err) == (2, True)
 
 
-def test_drift_compares_runs_in_order(asked: list[Any]) -> None:
-    typed = Typed(epsilon=0.1)
-    estimates.drift("old.csv", "new.csv", ask=typed)
-    estimates.drift("old.csv", "new.csv", anchors="again.csv", tested=Of(only=["m"]), out=Path("d.html"), ask=typed)
-    assert asked[1:] == [
-        ("labels of old.csv", "labels of new.csv", {"epsilon": 0.1}),
-        ("labels of old.csv", "labels of new.csv", {"epsilon": 0.1, "anchors": "labels of again.csv", "judge": "m"}),
-    ]
-    assert typed.refused[1] == (Path("d.html"), ("old.csv", "new.csv", "again.csv"), False, None)
-    assert [(name, out) for name, _, out, _ in typed.printed] == [("drift", None), ("drift", Path("d.html"))]
-    with pytest.raises(AssayError, match="drift tests one judge; --only names 2"):
-        estimates.drift("old.csv", "new.csv", tested=Of(only=["m", "n"]), ask=typed)
+def test_commands_with_one_judge_refuse_two(run, source):
+    both = (*JUDGES, "--only", "m", "--only", "n")
+    for command, rule in (("drift", "drift tests"), ("monitor", "monitor tests"), ("route", "route requires")):
+        files = [source / "all.csv"] * (2 if command == "drift" else 1)
+        signal = ("--signal", "judges", "--epsilon", "0.2") if command == "route" else ()
+        status, _, err = run(command, *files, *both, *signal)
+        assert status == 2
+        assert f"{rule} one judge; --only names 2" in err
 
 
-def test_estimate_passes_named_judges(asked: list[Any]) -> None:
-    typed = Typed(confidence=0.9)
-    for of in (Of(), Of(only=["n"]), Of(judge=["m", "n"])):
-        estimates.estimate("all.csv", tested=of, ask=typed)
-    plain = {"confidence": 0.9}
-    assert asked[1:] == [("all.csv", plain), ("all.csv", plain | {"judge": ["n"]}),
-                         ("all.csv", plain | {"judge": ["m", "n"]})]  # fmt: skip
-    assert typed.printed[0][3]["drop"] == ("weight",)
-    assert typed.refused == [(None, ("all.csv",), False, None)] * 3
+def test_drift_compares_runs_in_order(run, source, tmp_path):
+    runs = [assay.read(source / name, **READING) for name in ("all.csv", "later.csv")]
+    for extra, anchors in (((), {}), (("--anchors", source / "all.csv"), {"anchors": runs[0]})):
+        _, out, _ = run("drift", source / "all.csv", source / "later.csv", *JUDGES, "--only", "m", *extra, "--json")
+        wanted = assay.drift(*runs, judge="m", **anchors)
+        assert json.loads(out)["table"] == json.loads(json.dumps(wanted.to_dict()["table"]))
+    mine = tmp_path / "later.csv"
+    mine.write_bytes((source / "later.csv").read_bytes())
+    for files in ((source / "all.csv", mine), (mine, source / "all.csv")):
+        status, _, err = run("drift", *files, *JUDGES, "--only", "m", "--output", mine, "--force")
+        assert status == 2
+        assert "later.csv" in err
+        assert mine.read_bytes() == (source / "later.csv").read_bytes()
 
 
-@pytest.mark.parametrize(("alarm", "code"), [(None, 0), (0, 1), (17, 1)])
-def test_monitor_alarm_sets_exit_status(asked: list[Any], alarm: int | None, code: int) -> None:
-    asked[0].alarm = alarm
-    assert estimates.monitor("grows.csv", tested=Of(only=["m"]), ask=Typed()) == code
-    assert asked[1:] == [("grows.csv", {"judge": "m"})]
-    with pytest.raises(AssayError, match="monitor tests one judge; --only names 2"):
-        estimates.monitor("grows.csv", tested=Of(only=["m", "n"]), ask=Typed())
+@pytest.mark.parametrize(("later", "alarm"), [((1, 2), False), ((5,), True)])
+def test_monitor_alarm_sets_exit_status(run, tmp_path, later, alarm):
+    """The labels of m are 1 and 2 in turn for 200 items, and then these."""
+    labels = [1 + k % 2 if k < 200 else later[k % len(later)] for k in range(300)]
+    rows = [(f"i{k:03}", who, label) for k, label in enumerate(labels) for who in ("m", "n", "ann")]
+    pl.DataFrame(rows, schema=["item", "annotator", "label"], orient="row").write_csv(tmp_path / "grows.csv")
+    status, out, _ = run("monitor", tmp_path / "grows.csv", *JUDGES, "--only", "m", "--baseline", "200", "--json")
+    wanted = assay.monitor(assay.read(tmp_path / "grows.csv", **READING), judge="m", baseline=200)
+    assert (status, wanted.alarm is not None) == (int(alarm), alarm)
+    assert json.loads(out)["alarm"] == wanted.alarm
 
 
-def test_route_writes_rule_and_human_queue(
-    asked: list[Any], tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    typed, rule, queue = Typed(), tmp_path / "rule.json", tmp_path / "people.jsonl"
-    estimates.route("all.csv", tested=Of(only=["m"]), ask=typed)
-    assert capsys.readouterr().err == ""
+def test_route_writes_rule_and_human_queue(run, source, tmp_path):
+    given = ("route", source / "all.csv", *JUDGES, "--only", "m", "--signal", "judges", "--epsilon", "0.2")
+    rule, queue = tmp_path / "rule.json", tmp_path / "people.jsonl"
+    assert run(*given)[0] == 0
     assert list(tmp_path.iterdir()) == []
-    estimates.route("all.csv", rule=rule, queue=queue, force=True, ask=typed)
-    assert asked[1:] == [("labels of all.csv", {"judge": "m"}), ("labels of all.csv", {})]
-    assert [json.loads(line) for line in queue.read_text().splitlines()] == [
-        {"item": "a", "queue": "human"}, {"item": "c", "queue": "human"},
-    ]  # fmt: skip
-    said = capsys.readouterr().err
-    assert f"the rule is written to {rule}" in said
-    assert f"human queue of 2 items written to {queue}" in said
-    assert typed.refused[3:] == [
-        (None, ("all.csv",), True, None), (queue, ("all.csv",), True, TABLES),
-        (rule, ("all.csv",), True, (".json",)),
-    ]  # fmt: skip
-    with pytest.raises(AssayError, match="route requires one judge; --only names 2"):
-        estimates.route("all.csv", tested=Of(only=["m", "n"]), ask=typed)
-
-
-@pytest.mark.parametrize("code", [0, 1, 2])
-def test_gate_writes_markdown_and_junit(asked: list[Any], tmp_path: Path, code: int) -> None:
-    asked[0].exit_code = code
-    typed, policy = Typed(store="s.db"), tmp_path / "assay.toml"
-    policy.write_text("")
-    comment, junit = tmp_path / "gate.md", tmp_path / "gate.xml"
-    assert estimates.gate(str(policy), ask=typed) == code
-    assert [path.name for path in tmp_path.iterdir()] == ["assay.toml"]
-    assert estimates.gate(str(policy), comment=comment, junit=junit, ask=typed) == code
-    assert (comment.read_text(), junit.read_text()) == ("# yes", "<yes/>")
-    assert asked[1:] == [(str(policy), {"store": "s.db"})] * 2
-    assert typed.printed == [asked[0]] * 2
-
-
-def test_gate_error_has_exit_status_3(asked: list[Any], tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    mine = tmp_path / "mine.md"
-    mine.write_text("my own notes")
-    assert estimates.gate(comment=mine, ask=ASK) == 3
-    assert "mine.md' exists and is not overwritten" in capsys.readouterr().err
-    assert estimates.gate(junit=tmp_path / "gate.json", ask=ASK) == 3
-    assert mine.read_text() == "my own notes"
-    assert len(asked) == 1
+    status, _, err = run(*given, "--rule", rule, "--queue", queue)
+    assert status == 0
+    wanted = assay.route(assay.read(source / "all.csv", **READING), judge="m", signal="judges", epsilon=0.2)
+    people = wanted.decide().filter(pl.col("queue") == "human")
+    assert pl.read_ndjson(queue)["item"].to_list() == people["item"].to_list()
+    assert 0 < people.height <= 60
+    wanted.write(tmp_path / "wanted.json")
+    assert rule.read_text() == (tmp_path / "wanted.json").read_text()
+    assert f"the rule is written to {rule}" in err
+    assert f"human queue of {people.height} items written to {queue}" in err
+    for path in (rule, queue):  # neither is replaced without --force
+        option = "--rule" if path is rule else "--queue"
+        status, _, err = run(*given, option, path)
+        assert status == 2
+        assert "exists and is not overwritten" in err
+        assert run(*given, option, path, "--force")[0] == 0
 
 
 def test_drift_prints_common_notes_once(run, tmp_path):

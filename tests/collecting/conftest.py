@@ -36,6 +36,14 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 @pytest.fixture
 def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
     found = Clock()
+    monkeypatch.setattr("time.time", found.now)
+    return found
+
+
+@pytest.fixture
+def database_clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
+    """The clock of the store, which is the server's own with PostgreSQL."""
+    found = Clock()
     monkeypatch.setattr(Store, "now", lambda self, db: found.now())
     return found
 

@@ -34,7 +34,7 @@ from assay.statistics.triplets import PairCounts, Sampler
 from assay.study import schema
 from assay.study.definition import load_study
 from assay.study.store import people, work
-from assay.study.store.connection import Store, open_store
+from assay.study.store.connection import open_store
 from assay.study.store.intake import sync_study
 from assay.study.store.items import items as store_items
 from assay.study.store.people import find
@@ -109,12 +109,10 @@ class Site:
 
 
 @pytest.fixture
-def site(tmp_path, monkeypatch):
+def site(tmp_path):
     made: list[Site] = []
 
-    def make(people: str = "", *, reserve: float = 30, retest_gap: int = 10, **more) -> Site:
-        monkeypatch.setattr(schema, "PAGE_RESERVED_MINUTES", reserve)
-        monkeypatch.setattr(schema, "RETEST_GAP", retest_gap)
+    def make(people: str = "", **more) -> Site:
         made.append(Site(tmp_path / f"study{len(made)}", people, **more))
         return made[-1]
 
@@ -128,7 +126,7 @@ def clock(monkeypatch):
     class Clock:
         at = 1_800_000_000.0
 
-    monkeypatch.setattr(Store, "now", lambda self, db: Clock.at)
+    monkeypatch.setattr("time.time", lambda: Clock.at)
     return Clock
 
 
@@ -291,7 +289,7 @@ def fills_every_place(
     late: bool = False,
     **about: Any,
 ) -> None:
-    made = site(f"overlap: {overlap}\nquota: {quota}", items=items, seed=seed, reserve=5)
+    made = site(f"overlap: {overlap}\nquota: {quota}", items=items, seed=seed)
     names = [f"p{number:02}" for number in range(people)]
     assert people * quota == items * overlap
     for name in () if late else names:
@@ -414,13 +412,13 @@ def test_overlap_by_group(site):
 
 
 def test_expired_place_is_reassigned_and_late_answer_is_extra(site, clock):
-    made = site("overlap: 1", reserve=10, items=1)
+    made = site("overlap: 1", items=1)
     (late,) = made.tasks("ana", made.hold("ana").pages)
     waiting = made.hold("ben")
     assert waiting.pages == ()
     assert waiting.end.kind == "empty"
-    assert waiting.end.opens_at == clock.at + 600
-    clock.at += 601
+    assert waiting.end.opens_at == clock.at + 1800
+    clock.at += 1801
     assert made.work("ben") == ["r00"]
     assert made.hold("ana").pages == ()
     saved = made.answer("ana", late, 5)
@@ -431,18 +429,18 @@ def test_expired_place_is_reassigned_and_late_answer_is_extra(site, clock):
 
 
 def test_late_answer_with_free_place_is_not_extra(site, clock):
-    made = site("overlap: 1", reserve=10, items=1)
+    made = site("overlap: 1", items=1)
     (task,) = made.tasks("ana", made.hold("ana").pages)
-    clock.at += 6000
+    clock.at += 18000
     assert not made.answer("ana", task).extra
     assert made.hold("ben").end.kind == "done"
 
 
 def test_opening_the_page_renews_the_reservation(site, clock):
-    made = site("overlap: 1", reserve=10, items=1)
+    made = site("overlap: 1", items=1)
     made.hold("ana")
     for _ in range(5):
-        clock.at += 540
+        clock.at += 1620
         assert made.hold("ana").pages == (1,)
         assert made.hold("ben").pages == ()
 
@@ -502,11 +500,12 @@ def test_item_is_shown_in_its_assigned_version_and_versions_are_stored(site, tmp
 
 
 def test_retest_repeats_a_share_of_items_with_a_gap(site):
-    made = site("retest: 0.25", retest_gap=3, items=12)
+    made = site("retest: 0.25", items=24)
     order = made.work("ana")
     again = [item for item, number in Counter(order).items() if number == 2]
-    assert len(again) == 3
-    assert all(order.index(item, order.index(item) + 1) - order.index(item) > 3 for item in again[:2])
+    assert len(again) == 6
+    gaps = [order.index(item, order.index(item) + 1) - order.index(item) for item in again]
+    assert min(gaps[:4]) == 11  # of the last ones, no item is left to come between
     repeats = stored_annotations(made.store).labels
     assert sorted(repeats.filter(repeats["repeat"] == 2)["item"]) == sorted(again)
 
@@ -814,7 +813,7 @@ def test_disagreements_are_updated_every_ten_seconds(site, monkeypatch):
 
 
 def test_reservation_is_renewed_after_a_tenth_of_its_time(site, clock):
-    made = site("overlap: 1", reserve=10, items=1)
+    made = site("overlap: 1", items=1)
 
     def until() -> float:
         made.hold("ana")
@@ -822,11 +821,11 @@ def test_reservation_is_renewed_after_a_tenth_of_its_time(site, clock):
             (task,) = people.tasks_of(db, "ana")
             return task.expires_at - clock.at
 
-    assert until() == 600
-    clock.at += 59
-    assert until() == 541
+    assert until() == 1800
+    clock.at += 179
+    assert until() == 1621
     clock.at += 2
-    assert until() == 600
+    assert until() == 1800
 
 
 @pytest.mark.parametrize(

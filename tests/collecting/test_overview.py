@@ -518,12 +518,14 @@ def test_costly_overview_is_reused_unless_annotators_change(serve: Any, monkeypa
 
 
 @pytest.mark.served
-def test_incremental_sums_equal_full_sums(serve: Any, clock: Any, monkeypatch: pytest.MonkeyPatch, url: str) -> None:
+def test_incremental_sums_equal_full_sums(
+    serve: Any, database_clock: Any, monkeypatch: pytest.MonkeyPatch, url: str
+) -> None:
     """After all kinds of events, a running watch gives the same overview as a new one."""
     monkeypatch.setattr(schema, "PAGE_RESERVED_MINUTES", 10)
     monkeypatch.setattr(overview, "AGREEMENT_EVERY", 0.0)
     monkeypatch.setattr(overview, "SHARE", float("inf"))
-    clock.stop()
+    database_clock.stop()
     page = serve(
         items=6,
         questions=[STARS, {**STARS, "name": "again"}],
@@ -536,7 +538,7 @@ def test_incremental_sums_equal_full_sums(serve: Any, clock: Any, monkeypatch: p
 
     def same() -> Overview:
         nonlocal steps
-        clock.later(minutes=0.01)
+        database_clock.later(minutes=0.01)
         steps += 1
         found = watch.look()
         assert found == look(page), f"after step {steps}"
@@ -553,7 +555,7 @@ def test_incremental_sums_equal_full_sums(serve: Any, clock: Any, monkeypatch: p
     assert flagged
     assert lead.form("/lead/reopen", task=str(flagged[0].task)).status == 303
     assert [one.task for one in same().remarks if one.flag] == [one.task for one in flagged[1:]]
-    clock.later(minutes=30)  # places run out
+    database_clock.later(minutes=30)  # places run out
     assert same().short[0].held == 1, "the reopened item is held, the others are not"
     work(page, people["ana"], {"i004": {"label": 1, "comment": "so"}})
     same()

@@ -332,15 +332,15 @@ def test_overlap_is_exact_under_concurrency(tmp_path: Path, url: str) -> None:
         assert verify(people, store, overlap=3) == []
 
 
-def test_expired_place_is_free_and_late_answer_is_extra(serve: Any, clock: Any, url: str) -> None:
+def test_expired_place_is_free_and_late_answer_is_extra(serve: Any, database_clock: Any, url: str) -> None:
     page = serve(items=2, people={"overlap": 1}, who=("ana", "ben", "chi"), store=url)
     ana, ben, chi = (page.annotator(name) for name in ("ana", "ben", "chi"))
     held = ana.work()
     assert len(held) == 2
     assert ben.pages()[1]["end"]["kind"] == "empty"
-    clock.later(minutes=29)
+    database_clock.later(minutes=29)
     assert ben.pages()[0] == []
-    clock.later(minutes=2)
+    database_clock.later(minutes=2)
     for task in ben.work():
         assert ben.answer(task).json()["extra"] is False
     late = ana.answer(held[0])

@@ -19,8 +19,8 @@ from assay.estimates.contrasts import (
     SourcePairs,
     SystemContrast,
     SystemMean,
-    _difference,
     _source_means,
+    corrected_difference,
     judge_only_difference,
     known_output_variance,
 )
@@ -474,12 +474,12 @@ def mean_of(value, phi, mass, *, people=None, labelled=True, cells=None):
 def test_contrast_by_hand(clusters, df):
     """Six units of equal mass count as six: three degrees of freedom, four of clusters. Σ (φ₁ − φ₂)² = 6 · .01."""
     first, second = mean_of(0.7, [0.2] * 6, [1 / 6] * 6), mean_of(0.4, [0.1] * 6, [1 / 6] * 6)
-    one = _difference(first, second, SourcePairs(np.arange(6), clusters), 0.9)
+    one = corrected_difference(first, second, SourcePairs(np.arange(6), clusters), 0.9)
     half = stats.t.ppf(0.95, df) * math.sqrt(0.06)
     assert (one.estimate, one.low, one.high) == pytest.approx((0.3, 0.3 - half, 0.3 + half))
     # Masses of 3, 1, 1, 1, 1 squared add up to 13, their fourth powers to 85: 1.99 units leave one degree at the least.
     uneven = mean_of(0.7, [0.2] * 6, [3, 1, 1, 1, 1, 0])
-    one = _difference(uneven, mean_of(0.4, [0.1] * 6, [0] * 6), SourcePairs(np.arange(6), clusters), 0.9)
+    one = corrected_difference(uneven, mean_of(0.4, [0.1] * 6, [0] * 6), SourcePairs(np.arange(6), clusters), 0.9)
     assert one.high - one.estimate == pytest.approx(stats.t.ppf(0.95, 1) * math.sqrt(0.06))
 
 
@@ -494,7 +494,7 @@ def test_contrast_requires_five_labelled_units(n, clusters, reason):
         mean_of(0.7, [0.2] * 6, mass * [1, 0, 1, 0, 1, 0]),
         mean_of(0.4, [0.1] * 6, mass * [0, 1, 0, 1, 0, 1]),
     )
-    one = _difference(first, second, SourcePairs(np.arange(6), clusters), 0.9)
+    one = corrected_difference(first, second, SourcePairs(np.arange(6), clusters), 0.9)
     assert one.reason == reason
     assert math.isnan(one.estimate) == (reason is not None)
 
@@ -504,19 +504,19 @@ def test_people_like_these_lean_to_one_system():
     first = mean_of(0.8, [0.2] * 6, [1] * 6, people={"a": 0.9, "b": 0.7})
     second = mean_of(0.6, [0.1] * 6, [1] * 6, people={"a": 0.5, "b": 0.7})
     assert first.people == pytest.approx({"a": 0.1 * math.sqrt(2) / 2, "b": -0.1 * math.sqrt(2) / 2})
-    one = _difference(first, second, SourcePairs(np.arange(6), random=True), 0.9)
+    one = corrected_difference(first, second, SourcePairs(np.arange(6), random=True), 0.9)
     between = 2 * (0.2 * math.sqrt(2) / 2) ** 2
     half = math.sqrt(stats.t.ppf(0.95, 3) ** 2 * 0.06 + stats.t.ppf(0.95, 1) ** 2 * between)
     assert one.high - one.estimate == pytest.approx(half)
-    fixed = _difference(first, second, SourcePairs(np.arange(6)), 0.9)
+    fixed = corrected_difference(first, second, SourcePairs(np.arange(6)), 0.9)
     assert fixed.high - fixed.estimate == pytest.approx(stats.t.ppf(0.95, 3) * math.sqrt(0.06))
     # An annotator of one system alone leans by all of it.
     other = mean_of(0.6, [0.1] * 6, [1] * 6, people={"a": 0.5, "c": 0.7})
-    apart = _difference(first, other, SourcePairs(np.arange(6), random=True), 0.9)
+    apart = corrected_difference(first, other, SourcePairs(np.arange(6), random=True), 0.9)
     between = (0.2**2 + 0.1**2 + 0.1**2) / 2
     half = math.sqrt(stats.t.ppf(0.95, 3) ** 2 * 0.06 + stats.t.ppf(0.95, 1) ** 2 * between)
     assert apart.high - apart.estimate == pytest.approx(half)
-    lone = _difference(first, mean_of(0.6, [0.1] * 6, [1] * 6), SourcePairs(np.arange(6), random=True), 0.9)
+    lone = corrected_difference(first, mean_of(0.6, [0.1] * 6, [1] * 6), SourcePairs(np.arange(6), random=True), 0.9)
     assert lone.estimate == pytest.approx(0.2)
     assert lone.reason == ONE_HUMAN
     assert math.isnan(mean_of(0.5, [0.1], [1], people={"a": 0.7}).people["a"])
@@ -525,7 +525,7 @@ def test_people_like_these_lean_to_one_system():
 def test_labels_that_do_not_vary_have_no_interval_and_a_count_has_none():
     def reason_of(finite, labelled, phi=0.1, cells=None):
         first = mean_of(0.8, [phi] * 6, [1] * 6, labelled=labelled, cells=cells)
-        return _difference(
+        return corrected_difference(
             first, mean_of(0.6, [0.1] * 6, [1] * 6), SourcePairs(np.arange(6), finite=finite), 0.9
         ).reason
 

@@ -13,7 +13,7 @@ from test_rater_table import table_of
 from assay.psychometrics.raters import results as module
 from assay.psychometrics.raters.density import Density, layout
 from assay.psychometrics.raters.fit import Chains, Mode
-from assay.psychometrics.raters.results import Diagnostics, diagnose, modes_frame
+from assay.psychometrics.raters.results import Diagnostics, convergence_problems, diagnose, modes_frame
 from assay.psychometrics.raters.table import RaterSettings
 from assay.psychometrics.words import no_difference_line, severity_lines
 
@@ -27,7 +27,7 @@ def problems(rows, divergences=0) -> list[str]:
     names = ("quantity", "annotator", "rhat", "effective_draws")
     frame = pl.DataFrame(rows, schema=dict(zip(names, (pl.String, pl.String, pl.Float64, pl.Float64), strict=True)),
                          orient="row")  # fmt: skip
-    return module._problems(SimpleNamespace(chains=chains(divergences)), frame)
+    return convergence_problems(chains(divergences), frame)
 
 
 GOOD = ("severity", "a", 1.01, 200.0)

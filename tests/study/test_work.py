@@ -28,7 +28,7 @@ NOW = 5000.0
 
 @pytest.fixture
 def store(tmp_path, monkeypatch) -> Iterator[Store]:
-    monkeypatch.setattr(Store, "now", lambda self, db: NOW)
+    monkeypatch.setattr("time.time", lambda: NOW)
     with small_store(tmp_path) as opened:
         yield opened
 
@@ -291,7 +291,7 @@ def test_batch_keeps_its_claims_for_thirty_days(store, monkeypatch):
     assign(store, status="claimed", run=record["run"])
     for days, status in ((30, "claimed"), (30.001, "open")):
         # A lease of sixty seconds more, as of any run.
-        monkeypatch.setattr(Store, "now", lambda self, db, days=days: NOW + 60 + days * 24 * 3600)
+        monkeypatch.setattr("time.time", lambda days=days: NOW + 60 + days * 24 * 3600)
         work.start_run(store)
         assert rows(store, "status") == [status]
     with store.reading() as db:

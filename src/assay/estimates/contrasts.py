@@ -162,7 +162,7 @@ def contrast_systems(
         first, second = made[a], made[b]
         judge, by_length = judge_only_difference(systems[a], systems[b], pairing, confidence)
         corrected, alone = (
-            _difference(x, y, pairing, confidence) for x, y in ((first, second), (first.alone, second.alone))
+            corrected_difference(x, y, pairing, confidence) for x, y in ((first, second), (first.alone, second.alone))
         )
         p = corrected.p(0.0) if math.isfinite(corrected.low) else math.nan
         n, both = int((first.labelled | second.labelled).sum()), int((first.judged & second.judged).sum())
@@ -286,7 +286,11 @@ def known_output_variance(first: SystemMean, second: SystemMean) -> float:
     return max(lost, 0.0)
 
 
-def _difference(first: SystemMean, second: SystemMean, pairing: SourcePairs, confidence: float) -> Estimate:
+def corrected_difference(first: SystemMean, second: SystemMean, pairing: SourcePairs, confidence: float) -> Estimate:
+    """The difference of two systems' estimated human means, paired by source, with t of the effective number of units.
+
+    With random annotators, the variance between annotators is added. Without an interval, there is a reason.
+    """
     value, phi, mass = first.value - second.value, first.phi - second.phi, first.mass + second.mass
     n, variance = int((mass > 0).sum()), float(phi @ phi)
     if pairing.finite:

@@ -13,7 +13,7 @@ import polars as pl
 from assay.estimation.intervals import adjust_p
 from assay.estimation.statistic import Floats, Ints
 from assay.psychometrics.raters.density import Density, point_probabilities
-from assay.psychometrics.raters.fit import MOST_RHAT, STEEP, RaterFit, rhat_and_samples
+from assay.psychometrics.raters.fit import MOST_RHAT, STEEP, Chains, RaterFit, rhat_and_samples
 from assay.psychometrics.raters.linear import LinearDensity, linear_ideal, linear_predictive, linear_traits
 from assay.statistics.means import WelchDifference
 
@@ -81,13 +81,13 @@ def diagnose(found: RaterFit) -> Diagnostics:
             for r, a, n in zip(raters, rhat.tolist(), size.tolist(), strict=True)
         ]
     frame = pl.DataFrame(rows, schema=types).fill_nan(None)
-    return Diagnostics(frame, found.chains.divergences, tuple(_problems(found, frame)))
+    return Diagnostics(frame, found.chains.divergences, tuple(convergence_problems(found.chains, frame)))
 
 
-def _problems(found: RaterFit, rows: pl.DataFrame) -> list[str]:
-    assert found.chains is not None
+def convergence_problems(found: Chains, rows: pl.DataFrame) -> list[str]:
+    """Why the draws of these chains cannot be used: R-hat, effective draws (both in ``rows``) and divergences."""
     problems = []
-    chains, draws, _ = found.chains.x.shape
+    chains, draws, _ = found.x.shape
     worst = rows.filter(pl.col("rhat") > MOST_RHAT).sort("rhat", descending=True)
     if worst.height:
         problems.append(
@@ -100,8 +100,8 @@ def _problems(found: RaterFit, rows: pl.DataFrame) -> list[str]:
             f"the {least['quantity'][0]} of {least['annotator'][0]} has {least['effective_draws'][0] or 0:.0f} "
             f"effective draws, and {LEAST_OF_CHAIN * chains} are wanted"
         )
-    if found.chains.divergences > MOST_DIVERGENCES * chains * draws:
-        problems.append(f"{found.chains.divergences} of {chains * draws:,} draws diverged")
+    if found.divergences > MOST_DIVERGENCES * chains * draws:
+        problems.append(f"{found.divergences} of {chains * draws:,} draws diverged")
     return problems
 
 
