@@ -3,39 +3,61 @@
 from __future__ import annotations
 
 import json
-from contextlib import nullcontext
+from collections.abc import Callable, Iterator
 from datetime import UTC, date, datetime
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
+import yaml
 
-from assay.collecting.design import DesignPart, StudyDesign
+pytest.importorskip("sqlalchemy", reason='the page needs the extra "serve"')
+
+from assay.collecting.design import StudyDesign
 from assay.errors import StudyError
+from assay.study.definition import load_study
 from assay.study.items import Item
-from assay.study.schema import People
+from assay.study.store.connection import open_store
+from assay.study.store.intake import sync_study
+
+STARS = {"name": "stars", "text": "How good?", "scale": "1-5", "show": ["text"]}
+ODD = {"name": "idea", "text": "Which one is odd?", "scale": "odd-one-out", "options": ["text"], "show": []}
 
 
-def design(items: dict[str, str | None] | int = 4, *, scales: tuple[str, ...] = (), **people: Any) -> StudyDesign:
-    """A design of items with documents, without a store."""
-    made = object.__new__(StudyDesign)
-    made.people = People.model_validate(people)
-    made.store, made.study = None, study_of(scales)  # type: ignore[assignment]
-    part = object.__new__(DesignPart)
-    part.design, part.people, part.questions, part.drawn_from = made, made.people, (), None
-    part._document_of = {f"r{n}": None for n in range(items)} if isinstance(items, int) else items
-    part._names = tuple(part._document_of)
-    made.parts = (part,)
-    return made
+@pytest.fixture
+def design(tmp_path: Path) -> Iterator[Callable[..., StudyDesign]]:
+    """Make designs of studies with these items, each perhaps of a document, and these keys of ``people``."""
+    stores = []
 
+    def make(
+        items: dict[str, str | None] | int = 4, *, scales: tuple[str, ...] = (), seed: int = 0,
+        questions: tuple[dict[str, Any], ...] = (STARS,), **people: Any
+    ) -> StudyDesign:  # fmt: skip
+        folder = tmp_path / f"study{len(stores)}"
+        folder.mkdir()
+        rows = {f"r{n}": None for n in range(items)} if isinstance(items, int) else items
+        text = "".join(
+            f"{item},text {item},{document or ''},one {item},two {item}\n" for item, document in rows.items()
+        )
+        (folder / "items.csv").write_text("item,text,doc,a,b\n" + text)
+        (folder / "checks.csv").write_text("item,text,stars\n" + "".join(f"c{n},choose {n},{n}\n" for n in (1, 2, 3)))
+        about: dict[str, Any] = {
+            "questions": list(questions),
+            "items": {"file": "items.csv", "document": "doc"},
+            "seed": seed,
+        }
+        about |= {"conditions": {"scale": list(scales)}} if scales else {}
+        about["people"] = {"order": "shuffled"} | people
+        (folder / "study.yaml").write_text(yaml.safe_dump(about, sort_keys=False))
+        study = load_study(folder)
+        stores.append(open_store(study))
+        sync_study(stores[-1], study)
+        return StudyDesign(study, stores[-1])
 
-def study_of(scales: tuple[str, ...]) -> Any:
-    return SimpleNamespace(config=SimpleNamespace(conditions=SimpleNamespace(scale=scales)))
-
-
-def part_of(items: dict[str, str | None] | int = 4, **people: Any) -> DesignPart:
-    """The part of a design with one kind of item."""
-    return design(items, **people).parts[0]
+    yield make
+    for store in stores:
+        store.close()
 
 
 @pytest.mark.parametrize(
@@ -48,25 +70,24 @@ def part_of(items: dict[str, str | None] | int = 4, **people: Any) -> DesignPart
         ({"until": "1 day"}, "adjudicator", None),
     ],
 )
-def test_deadline_of_a_person(people: dict[str, Any], role: str, wanted: float | None) -> None:
+def test_deadline_of_a_person(design: Any, people: dict[str, Any], role: str, wanted: float | None) -> None:
     person: Any = SimpleNamespace(invited_at=1000.0, role=role)
     assert design(**people).deadline(person) == wanted
     assert datetime.fromtimestamp(24 * 60 * 60, UTC).isoformat() == "1970-01-02T00:00:00+00:00"
 
 
 @pytest.mark.parametrize(("today", "passed"), [("2027-03-01", False), ("2027-03-02", True)])
-def test_notice_after_the_announced_date(today: str, passed: bool) -> None:
+def test_notice_after_the_announced_date(design: Any, today: str, passed: bool) -> None:
     made = design(keep_until="2027-03-01")
-    made.study = SimpleNamespace(folder="s")  # type: ignore[assignment]
     words = (
         "Annotators were informed that names and answers are kept until 2027-03-01. This date has passed: export the "
-        "data without names, then erase each annotator with: assay people erase s NAME"
+        f"data without names, then erase each annotator with: assay people erase {made.study.folder} NAME"
     )
     assert made.expiry_notice(date.fromisoformat(today)) == (words if passed else "")
     assert design().expiry_notice(date.fromisoformat(today)) == ""
 
 
-def test_sessions_by_scale_are_shuffled_by_person() -> None:
+def test_sessions_by_scale_are_shuffled_by_person(design: Any) -> None:
     assert [(one.number, one.of, one.condition, one.words) for one in design().sessions("ana")] == [(1, 1, "{}", "")]
     scales = ("1-5", "0-100", "1-7")
     fixed = design(scales=scales, order="fixed").sessions("ana")
@@ -80,52 +101,44 @@ def test_sessions_by_scale_are_shuffled_by_person() -> None:
     assert [one.condition for one in made.sessions("ana")] == [one.condition for one in again]
 
 
-def test_parts_are_sessions_with_scales_for_numbers_only() -> None:
-    made = design(scales=("1-5", "0-100"), order="fixed")
-    odd = part_of()
-    odd.design, odd.questions = made, (question(7, scale="odd-one-out"),)  # type: ignore[assignment]
-    made.parts = (*made.parts, odd)
+def test_parts_are_sessions_with_scales_for_numbers_only(design: Any) -> None:
+    made = design(scales=("1-5", "0-100"), order="fixed", questions=(STARS, ODD), quota=4)
+    stars, odd = made.parts
     found = [(one.number, one.of, one.condition, one.part is odd) for one in made.sessions("ana")]
     assert found == [(1, 3, '{"scale":"1-5"}', False), (2, 3, '{"scale":"0-100"}', False), (3, 3, "{}", True)]
-    assert made.n_items == 8
-    odd.drawn_from = "idea"
-    assert (made.drawn, made.listed, made.n_items) == (odd, made.parts[:1], 4)
-    assert (made.part_of([7]), made.part_of([7, 8]), made.part_of([])) == (odd, None, made.parts[0])
+    assert (made.drawn, made.listed, made.n_items) == (odd, (stars,), 4)
+    other = odd.questions[0].id
+    assert (made.part_of([other]), made.part_of([other, 99]), made.part_of([])) == (odd, None, stars)
 
 
 DOCUMENTS = {"a1": "a", "b1": "b", "a2": "a", "x": None, "b2": "b", "a3": "a"}
 
 
-def test_items_of_a_document_share_a_page_with_together() -> None:
-    apart, together = part_of(DOCUMENTS), part_of(DOCUMENTS, together=True)
+def test_items_of_a_document_share_a_page_with_together(design: Any) -> None:
+    apart, together = design(DOCUMENTS).parts[0], design(DOCUMENTS, together=True).parts[0]
     order = ["b2", "a1", "x", "b1", "a3", "a2"]
     assert list(apart.pages(order)) == [[name] for name in order]
     assert list(together.pages(order)) == [["b2", "b1"], ["a1", "a3", "a2"], ["x"]]
     assert [made.page_of(name) for made in (apart, together) for name in ("a2", "x")] == ["a2", "x", "a", "x"]
     assert (apart.page_size, together.page_size) == (1, None)
-    assert part_of({"a1": "a", "b1": "b", "a2": "a", "b2": "b"}, together=True).page_size == 2
+    assert design({"a1": "a", "b1": "b", "a2": "a", "b2": "b"}, together=True).parts[0].page_size == 2
     assert (apart.n_items, list(apart.names)) == (6, list(DOCUMENTS))
 
 
-def test_items_are_shuffled_by_person_and_session_or_as_listed() -> None:
-    made = part_of(8)
+def test_items_are_shuffled_by_person_and_session_or_as_listed(design: Any) -> None:
+    made = design(8).parts[0]
     orders = [made.order(*who) for who in (("ana", "{}"), ("ben", "{}"), ("ana", '{"scale":"1-5"}'))]
     assert all(sorted(one) == list(made.names) for one in orders)
     assert len({tuple(one) for one in orders}) == 3
-    seeded = part_of(8)
-    seeded.people._seed = 1
-    assert part_of(8).order("ana", "{}") == orders[0] != seeded.order("ana", "{}")
-    assert part_of(8, order="fixed").order("ana", "{}") == list(made.names)
+    seeded = design(8, seed=1).parts[0]
+    assert design(8).parts[0].order("ana", "{}") == orders[0] != seeded.order("ana", "{}")
+    assert design(8, order="fixed").parts[0].order("ana", "{}") == list(made.names)
 
 
-def question(number: int, *choices: str, orders: str = "shuffled", **more: Any) -> SimpleNamespace:
-    about = {"name": f"q{number}", "choices": choices, "orders": orders} | more
-    return SimpleNamespace(id=number, definition=SimpleNamespace(**about))
-
-
-def test_options_are_shuffled_unless_fixed() -> None:
-    made = part_of()
-    made.questions = (question(1), question(2, "a", "b", orders="fixed"), question(3, "a", "b"))  # type: ignore[assignment]
+def test_options_are_shuffled_unless_fixed(design: Any) -> None:
+    choices = STARS | {"scale": "preference", "options": ["a", "b"], "show": []}
+    fixed, shuffled = ({"name": order, "order": order} for order in ("fixed", "shuffled"))
+    (made,) = design(questions=(STARS, choices | fixed, choices | shuffled)).parts
     drawn = [made.orders("ana", f"r{n}", "{}", 1) for n in range(200)]
     assert all(list(one) == ["2", "3"] for one in drawn)
     assert all(one["2"] == ["a", "b"] for one in drawn)
@@ -136,7 +149,7 @@ def test_options_are_shuffled_unless_fixed() -> None:
     assert again != [one["3"] for one in drawn]
 
 
-def test_groups_and_overlap_by_group() -> None:
+def test_groups_and_overlap_by_group(design: Any) -> None:
     one = design(overlap=3)
     assert (one.party({"job": "nurse"}), one.overlap("")) == ("", 3)
     assert design().overlap("") is None
@@ -174,23 +187,17 @@ CHECKS = {"file": "checks.csv", "every": 10}
         (25, {"retest": 0.1, "checks": CHECKS, "quota": 20}, 20 + 2 + 2),
     ],
 )
-def test_expected_tasks_of_a_person(monkeypatch: Any, items: int, people: dict[str, Any], wanted: int | None) -> None:
-    monkeypatch.setattr("assay.collecting.design.known_items", lambda store, role: dict.fromkeys("abc"))
-    assert part_of(items, **people).expected_tasks("") == wanted
+def test_expected_tasks_of_a_person(design: Any, items: int, people: dict[str, Any], wanted: int | None) -> None:
+    assert design(items, **people).parts[0].expected_tasks("") == wanted
 
 
-def test_number_of_triplets_follows_the_quota() -> None:
-    made = part_of(5, quota=12)
-    made.drawn_from = "idea"
+def test_number_of_triplets_follows_the_quota(design: Any) -> None:
+    (made,) = design(5, questions=(ODD,), quota=12).parts
     assert made.expected_tasks("") == 12, "of five items ten triplets can be drawn, and each more than once"
-    without = part_of(5)
-    without.drawn_from = "idea"
-    assert without.expected_tasks("") is None
 
 
-def test_missing_questions_of_an_item() -> None:
-    made = part_of()
-    made.questions = (question(1), question(2), question(3))  # type: ignore[assignment]
+def test_missing_questions_of_an_item(design: Any) -> None:
+    (made,) = design(questions=tuple(STARS | {"name": name} for name in "abc")).parts
     assert made.missing_questions(["[1]"]) == (2, 3)
     assert made.missing_questions(["[1]", "[3, 9]"]) == (2,)
     assert made.missing_questions(["[1, 2, 3]"]) == ()
@@ -210,13 +217,11 @@ def test_missing_questions_of_an_item() -> None:
         ([[3]], [[1, 2]]),
     ],
 )
-def test_counted_question_sets(monkeypatch: Any, before: list[Any], counted: list[Any]) -> None:
+def test_counted_question_sets(design: Any, monkeypatch: Any, before: list[Any], counted: list[Any]) -> None:
+    (made,) = design(questions=tuple(STARS | {"name": name} for name in ("q1", "q2"))).parts
     names = {1: "q1", 2: "q2", 3: "gone", 9: "q1"}
     monkeypatch.setattr("assay.collecting.design.question_names", lambda db: names)
     monkeypatch.setattr("assay.collecting.design.question_sets", lambda db: [json.dumps(one) for one in before])
-    made = part_of()
-    made.questions = (question(1), question(2))  # type: ignore[assignment]
-    made.design.store = SimpleNamespace(reading=lambda: nullcontext())  # type: ignore[assignment]
     assert [json.loads(one) for one in made._counted_sets()] == counted
 
 
@@ -229,16 +234,17 @@ def test_counted_question_sets(monkeypatch: Any, before: list[Any], counted: lis
         ("given", (1, 9), [1, 9]),  # a task with a set that does not count keeps its questions
     ],
 )
-def test_questions_of_task_omit_removed_questions(state: str, questions: tuple[int, ...], asked: list[int]) -> None:
-    made = design()
-    made.questions = (question(1), question(2))  # type: ignore[assignment]
+def test_questions_of_task_omit_removed_questions(
+    design: Any, state: str, questions: tuple[int, ...], asked: list[int]
+) -> None:
+    made = design(questions=tuple(STARS | {"name": name} for name in ("q1", "q2")))
     made.counted = ((1, 3), (3,))  # type: ignore[assignment]
     made.asked = lambda ids, condition: tuple(SimpleNamespace(id=one) for one in ids)  # type: ignore[assignment]
     task = SimpleNamespace(questions=questions, condition="{}", state=state)
     assert [one.id for one in made.questions_of(task)] == asked
 
 
-def test_item_files_are_the_existing_ones() -> None:
+def test_item_files_are_the_existing_ones(design: Any) -> None:
     made = design()
     columns = ("photo", "sound", "words", "score")
     made.study = SimpleNamespace(config=SimpleNamespace(items=SimpleNamespace(file_columns=columns)))  # type: ignore[assignment]

@@ -38,10 +38,7 @@ from assay.verdict import report as plots
 from assay.verdict.report import FURTHER, Report, ReportPart, ReportSettings, further_parts, report
 from selection import keep_rows
 
-pytestmark = [
-    pytest.mark.xdist_group("report"),  # one process, so that the page is made once
-    pytest.mark.usefixtures("few_truths"),
-]
+pytestmark = pytest.mark.xdist_group("report")  # one process, so that the page is made once
 
 
 @pytest.fixture(scope="module")
@@ -56,7 +53,7 @@ def steps() -> list[tuple[str, int, int]]:
 
 
 @pytest.fixture(scope="module")
-def found(labels: assay.Annotations, steps: list[tuple[str, int, int]], few_truths: None) -> Report:
+def found(labels: assay.Annotations, steps: list[tuple[str, int, int]]) -> Report:
     return report(labels, expertise="skilled", progress=lambda *step: steps.append(step))
 
 
@@ -142,7 +139,6 @@ def test_save_creates_folder(found: Report, page: str, tmp_path: Path) -> None:
     assert page.startswith("<!doctype html>")
 
 
-@pytest.mark.usefixtures("sketches")
 def test_report_by_criterion() -> None:
     labels = assay.simulate(n_items=60, criteria=["clear", "true"], seed=3)
     found = report(labels, expertise="skilled", n_resamples=40)
@@ -156,7 +152,6 @@ def test_report_by_criterion() -> None:
     assert "By criterion" in found.html()
 
 
-@pytest.mark.usefixtures("without_pictures")
 def test_report_has_no_duplicate_rows_for_two_scales() -> None:
     five = assay.simulate(n_items=60, criteria=["clear"], scale="1-5", seed=3).labels
     three = assay.simulate(n_items=60, criteria=["true"], scale="1-3", seed=3).labels
@@ -187,7 +182,6 @@ def test_report_json_round_trip(found: Report) -> None:
     assert kept["comparison"]["best"] == "careful"
 
 
-@pytest.mark.usefixtures("without_pictures")
 def test_report_lists_exclusions() -> None:
     labels = assay.simulate(n_items=60, missing={"judge": 0.2}, seed=2)
     page = report(labels, epsilon=0.2, n_resamples=40).html()
@@ -205,7 +199,6 @@ def test_report_rejects_table_without_judge(labels: assay.Annotations) -> None:
         report(labels.where(kind="human"), expertise="crowd")
 
 
-@pytest.mark.usefixtures("without_pictures")
 def test_report_without_enough_items_is_undecided() -> None:
     labels = assay.simulate(n_items=20, seed=2)
     found = report(labels, epsilon=0.2, n_resamples=40)
@@ -216,7 +209,6 @@ def test_report_without_enough_items_is_undecided() -> None:
     assert "fewer than 30 comparable items" in found.html()
 
 
-@pytest.mark.usefixtures("sketches")
 def test_report_of_free_text_has_no_label_distribution() -> None:
     frame = pl.DataFrame(
         {
@@ -272,7 +264,6 @@ def test_text_tables_align() -> None:
     assert tables.to_text(table) == "judge   items\na           5\nlonger  1,000"
 
 
-@pytest.mark.usefixtures("sketches")
 def test_report_has_position_bias_if_positions_are_known() -> None:
     rows = []
     for i in range(60):
@@ -356,7 +347,6 @@ def test_report_page_call_reproduces_it(labels: assay.Annotations, found: Report
 
 
 @pytest.mark.slow
-@pytest.mark.usefixtures("without_pictures")
 def test_report_page_command_reproduces_it(labels: assay.Annotations, tmp_path: Path) -> None:
     file = tmp_path / "la bels.csv"
     labels.labels.write_csv(file)
@@ -372,7 +362,6 @@ def test_report_page_command_reproduces_it(labels: assay.Annotations, tmp_path: 
     assert html.unescape((tmp_path / "one.html").read_text()) == page
 
 
-@pytest.mark.usefixtures("without_pictures")
 def test_next_commands_run_on_same_labels(
     labels: assay.Annotations, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -411,7 +400,6 @@ def test_largest_disagreements_are_errors_of_the_judge() -> None:
     assert farthest_items(copy.where(annotator=["ann", "gpt"]), "gpt", 5).height == 0
 
 
-@pytest.mark.usefixtures("without_pictures")
 def test_report_explains_missing_card(monkeypatch: pytest.MonkeyPatch) -> None:
     labels = assay.simulate(n_items=40, seed=2)
 
@@ -427,7 +415,6 @@ def test_report_explains_missing_card(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.usefixtures("without_pictures")
 def test_card_objects_default_to_clusters() -> None:
     labels = assay.simulate(90, 4, scale="1-5", documents=30, judges={"gpt": 0.1}, seed=4)
     named = {None: 90, "document": 30}
@@ -439,7 +426,6 @@ def test_card_objects_default_to_clusters() -> None:
         assert {"replace": "✓", "do_not_replace": "✗"}.get(found.comparison.tests["gpt"].verdict, "?") == cell["mark"]
 
 
-@pytest.mark.usefixtures("without_pictures")
 def test_largest_disagreements_of_study_have_text_and_response(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip("sqlalchemy", reason="a study needs the extra judge")
     monkeypatch.chdir(tmp_path)
@@ -539,7 +525,6 @@ def test_report_explains_missing_picture(labels: assay.Annotations, monkeypatch:
 EXAMPLE = Path(__file__).parents[2] / "examples" / "odd_ones.csv"
 
 
-@pytest.mark.usefixtures("sketches")
 @pytest.mark.skipif(not EXAMPLE.exists(), reason="the folder of examples is missing")
 def test_report_validates_measures_for_triplets() -> None:
     labels = assay.read(EXAMPLE, scale="odd-one-out", judges=["gpt-4o"])
@@ -554,7 +539,6 @@ def test_report_validates_measures_for_triplets() -> None:
 EXAMPLES = Path(__file__).parents[2] / "examples"
 
 
-@pytest.mark.usefixtures("without_pictures")
 def test_report_estimates_items_without_human_labels():
     """If annotators labelled some of the judge's items, the page has corrected estimates for all of them."""
     labels = assay.read(EXAMPLES / "checked.csv", judges=["gpt-4o"], scale="nominal:no,yes")
