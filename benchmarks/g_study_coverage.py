@@ -14,8 +14,8 @@ import numpy as np
 
 from assay.psychometrics.components import fit_components, uncertainty, weights
 from assay.psychometrics.design import DesignSettings, parse
-from assay.statistics.blocks import cross_codes
-from assay.statistics.reml import Ratio
+from assay.statistics.components.blocks import cross_codes
+from assay.statistics.components.reml import Ratio
 
 DESIGNS = {
     # design, object, levels of each facet, share of labels missing, standard deviation of each effect

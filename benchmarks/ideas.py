@@ -18,7 +18,7 @@ import polars as pl
 from assay.estimation.intervals import wilson
 from assay.ideas.choices import Choices
 from assay.ideas.triplets import similarities, unseen_pairs
-from assay.statistics.odd_one_out import KEPT, PLACES
+from assay.statistics.comparisons.odd_one_out import KEPT, PLACES
 
 TEXTS = {"document": pl.String, "text": pl.String}
 

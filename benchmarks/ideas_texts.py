@@ -24,7 +24,7 @@ import assay
 from assay.estimation.intervals import adjust_p
 from assay.ideas.validate import Ceiling, TextInference, decide
 from assay.ideas.words import SimilarityVerdict
-from assay.statistics.odd_one_out import (
+from assay.statistics.comparisons.odd_one_out import (
     KEPT,
     PLACES,
     PairTable,
@@ -33,7 +33,7 @@ from assay.statistics.odd_one_out import (
     mean_half_correlation,
     step_to_whole,
 )
-from assay.statistics.round_robin import (
+from assay.statistics.comparisons.round_robin import (
     ExpertRanks,
     RoundRobin,
     TextBlocks,

@@ -28,8 +28,8 @@ from statistics import median
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from assay.judging.http import Request
-    from assay.judging.providers import Service
+    from assay.judging.services.http import Request
+    from assay.judging.services.providers import Service
     from assay.study.definition import Study
 
 DELAY = 0.05

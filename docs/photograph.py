@@ -19,8 +19,8 @@ from playwright.sync_api import Browser, sync_playwright
 from assay.collecting import answers, invitations
 from assay.collecting.assignment import Assigner
 from assay.collecting.design import StudyDesign
+from assay.collecting.hosting.server import lead_link
 from assay.collecting.people import pages_of
-from assay.collecting.server import lead_link
 from assay.study.definition import load_study
 from assay.study.store.connection import open_store
 from assay.study.store.intake import sync_study

@@ -20,13 +20,13 @@ import polars as pl
 import assay
 from assay.concordance import coefficient as concordance
 from assay.concordance.coefficient import AgreementSettings, GradingScaleSettings
-from assay.concordance.disagreement import DisagreementSettings
+from assay.concordance.groups.disagreement import DisagreementSettings
 from assay.data.annotations import Annotations
-from assay.estimates.budget import BudgetSettings
 from assay.estimates.corrected import EstimateSettings
 from assay.estimates.drift import DriftSettings
-from assay.estimates.label_plan import LabelPlanSettings
 from assay.estimates.monitor import MonitorSettings
+from assay.estimates.plans.budget import BudgetSettings
+from assay.estimates.plans.label_plan import LabelPlanSettings
 from assay.estimates.route import RouteSettings
 from assay.estimation.options import Settings
 from assay.ideas.choices import (

@@ -51,6 +51,9 @@ ENTRANCE = {"__init__", "__main__", "_doors", "_version", "measures", "plan", "r
 LONGEST = 60
 """Lines of a function's body, at most: a longer one asks for help."""
 
+LARGEST, LARGEST_OF_TABLES = 6000, 8000
+"""Lines of the modules of a package, without its subpackages, at most; and of those that hold tables."""
+
 CORRIDOR = 150
 """A file that one other file imports has at least so many lines, or its name is a term of the field."""
 
@@ -60,10 +63,10 @@ WRITTEN_TO = {
     "collecting.report_process.ReportProcess",
     "data.chunk_store.Survey",
     "data.formats.intake.PlatformAnswer",
-    "judging.client._Known",
+    "judging.services.client._Known",
     "judging.prompts._Filling",
-    "statistics.odd_one_out.PairModel",
-    "statistics.triplets.PairCounts",
+    "statistics.comparisons.odd_one_out.PairModel",
+    "statistics.comparisons.triplets.PairCounts",
     "study.store.connection.Store",
     "study.store.work.Change",
 }
@@ -77,7 +80,7 @@ ARRAYS = re.compile(r"\b(Floats|Ints|Bools|NDArray|DataFrame|Series|Codes)\b")
 TERMS = {
     "cli.app",  # where the program starts
     "testing",  # the functions that tests of users import
-    "collecting.server",
+    "collecting.hosting.server",
     "concordance.page",  # what a page shows of a question: one in each room that a report asks
     "estimates.page",
     "ideas.page",
@@ -367,3 +370,12 @@ def test_tests_of_one_group_share_a_process(request: pytest.FixtureRequest) -> N
     """pytest-xdist tells groups by the end of a test's name; where it does not, what is made once is made often."""
     if "PYTEST_XDIST_WORKER" in os.environ:
         assert request.node.nodeid.endswith("@house")
+
+
+def test_packages_are_small_enough_to_know():
+    lines: dict[str, int] = {}
+    for path in MODULES.values():
+        package = path.parent.relative_to(HOUSE.parent).as_posix()
+        lines[package] = lines.get(package, 0) + len(path.read_text(encoding="utf-8").splitlines())
+    most = {"assay/data": LARGEST_OF_TABLES, "assay/study": LARGEST_OF_TABLES}
+    assert {name: n for name, n in lines.items() if n > most.get(name, LARGEST)} == {}

@@ -180,12 +180,12 @@ def test_report_part_of_a_plugin_is_on_the_page(folder: Path, labels: Path) -> N
 def test_provider_of_a_plugin_is_found(tmp_path: Path) -> None:
     pytest.importorskip("aiohttp")
     module = (
-        "from assay.judging.providers import ProviderRow\n"
+        "from assay.judging.services.providers import ProviderRow\n"
         "ECHO = ProviderRow(lambda judge, row, access: 'echo of ' + judge.name, is_free=True)\n"
     )
     install(tmp_path / "site", {"assay.providers": ["echo = tiny:ECHO"]}, module)
     code = (
-        "from pathlib import Path; from assay.judging.providers import Access, provider_for; "
+        "from pathlib import Path; from assay.judging.services.providers import Access, provider_for; "
         "from assay.study.schema import Judge; judge = Judge(name='m', provider='echo', model='x'); "
         "print(provider_for(judge, Access(Path('.'), 1, 1)))"
     )

@@ -21,18 +21,18 @@ from assay.concordance.coefficient import (
     WeightedSettings,
     WithinSettings,
 )
-from assay.concordance.disagreement import DisagreementSettings
+from assay.concordance.groups.disagreement import DisagreementSettings
 from assay.data.chunks import ScanSettings
 from assay.data.columns import FrameSettings
 from assay.data.formats import FormatSettings
 from assay.data.formats.registry import ReadSettings
 from assay.data.values import LabelSettings
 from assay.errors import DesignError
-from assay.estimates.budget import BudgetSettings
 from assay.estimates.corrected import EstimateSettings
 from assay.estimates.drift import DriftSettings
-from assay.estimates.label_plan import LabelPlanSettings
 from assay.estimates.monitor import MonitorSettings
+from assay.estimates.plans.budget import BudgetSettings
+from assay.estimates.plans.label_plan import LabelPlanSettings
 from assay.estimates.route import RouteSettings
 from assay.estimation.options import IntervalSettings, Limits, Settings, _inside, _number_words, _range, hints_of
 from assay.ideas.choices import (

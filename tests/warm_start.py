@@ -32,7 +32,7 @@ def serve(address: str) -> None:
     for name in (
         "assay.cli.app", "assay.cli.labels", "assay.cli.plans", "assay.cli.estimates", "assay.cli.studies",
         "assay.cli.service", "assay.verdict.report", "assay.verdict.probes", "assay.judging.run",
-        "assay.judging.dry_run", "assay.judging.batch", "assay.collecting.app", "assay.collecting.lead",
+        "assay.judging.dry_run", "assay.judging.batch", "assay.collecting.hosting.app", "assay.collecting.desk.lead",
         "assay.ideas.validate", "assay.psychometrics.raters.model", "assay.preference.boards", "assay.planning",
         "assay.reporting.page", "matplotlib.figure", "matplotlib.backends.backend_svg", "jinja2", "alembic.command",
         "scipy.stats",

@@ -6,8 +6,8 @@ from assay import plan as plan
 from assay import results as results
 from assay._version import __version__ as __version__
 from assay.concordance.agreement import agreement as agreement
-from assay.concordance.disagreement import disagreement as disagreement
 from assay.concordance.grading_scale import grading_scale_study as grading_scale_study
+from assay.concordance.groups.disagreement import disagreement as disagreement
 from assay.data.annotations import Annotations as Annotations
 from assay.data.chunks import scan as scan
 from assay.data.scales import Interval as Interval

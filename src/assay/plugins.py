@@ -20,7 +20,7 @@ from assay.errors import AssayError
 
 GROUPS: Mapping[str, str] = {
     "assay.formats": "assay.data.formats.registry.Format",
-    "assay.providers": "assay.judging.providers.ProviderRow",
+    "assay.providers": "assay.judging.services.providers.ProviderRow",
     "assay.similarities": "assay.similarity.registry.Named",
     "assay.report_parts": "assay.verdict.report.ReportPart",
     "assay.commands": "assay.cli.commands.Command",

@@ -2,15 +2,15 @@
 
 from assay.concordance.agreement import Agreement as Agreement
 from assay.concordance.coefficient import Coefficient as Coefficient
-from assay.concordance.disagreement import Disagreement as Disagreement
 from assay.concordance.grading_scale import GradingScaleStudy as GradingScaleStudy
+from assay.concordance.groups.disagreement import Disagreement as Disagreement
 from assay.concordance.measures import ICC as ICC
 from assay.concordance.measures import ICCTable as ICCTable
-from assay.estimates.budget import BudgetPlan as BudgetPlan
 from assay.estimates.corrected import CorrectedEstimate as CorrectedEstimate
 from assay.estimates.drift import Drift as Drift
-from assay.estimates.label_plan import LabelPlan as LabelPlan
 from assay.estimates.monitor import Monitor as Monitor
+from assay.estimates.plans.budget import BudgetPlan as BudgetPlan
+from assay.estimates.plans.label_plan import LabelPlan as LabelPlan
 from assay.estimates.route import Route as Route
 from assay.ideas.annotators import AnnotatorSimilarity as AnnotatorSimilarity
 from assay.ideas.reliability import OddOneOutAgreement as OddOneOutAgreement

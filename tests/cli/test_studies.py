@@ -224,7 +224,7 @@ def test_serve_of_signed_addresses_requires_the_public_address(study, monkeypatc
 
 def test_serve_prints_address_and_invited(study, monkeypatch, capsys):
     pytest.importorskip("fastapi", reason='the page needs the extra "serve"')
-    from assay.collecting import server
+    from assay.collecting.hosting import server
 
     asked: list[Any] = []
     monkeypatch.setattr(server, "check_reach", lambda *given: None)

@@ -33,8 +33,8 @@ import sqlalchemy as sa
 import yaml
 from anyio.from_thread import start_blocking_portal
 
-from assay.collecting.app import make_app
 from assay.collecting.design import StudyDesign
+from assay.collecting.hosting.app import make_app
 from assay.collecting.invitations import invite, signer_of
 from assay.study.definition import Study, load_study
 from assay.study.store import tables

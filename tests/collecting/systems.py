@@ -10,7 +10,7 @@ from typing import Any
 
 from annotating import write_study
 
-from assay.judging.http import Completion, Request, Sent, chat_body
+from assay.judging.services.http import Completion, Request, Sent, chat_body
 
 WORDS = {"alpha": ("red", "green", "blue", "old", "new"), "beta": ("thin", "grey", "one", "two", "three")}
 

@@ -24,7 +24,7 @@ from assay.collecting.answers import (
     save,
 )
 from assay.collecting.design import Asked, StudyDesign
-from assay.collecting.overview import agreement_so_far
+from assay.collecting.desk.overview import agreement_so_far
 from assay.collecting.people import AnswerBody
 from assay.data.scales import parse_scale
 from assay.errors import DesignError, StudyError

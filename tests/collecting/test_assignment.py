@@ -30,7 +30,7 @@ from assay.collecting.people import pages_of
 from assay.data.scales import parse_scale
 from assay.errors import StudyError
 from assay.estimation.result import Exclusion
-from assay.statistics.triplets import PairCounts, Sampler
+from assay.statistics.comparisons.triplets import PairCounts, Sampler
 from assay.study import schema
 from assay.study.definition import load_study
 from assay.study.store import people, work

@@ -10,7 +10,7 @@ import pytest
 from annotating import STARS, Annotator, Served, tasks_of
 
 from assay.collecting.assignment import disputed_items
-from assay.collecting.lead import _answer_line, _longest_run, _style, item_sheet, person_sheet
+from assay.collecting.desk.lead import _answer_line, _longest_run, _style, item_sheet, person_sheet
 from assay.data.scales import parse_scale
 from assay.study.store import tables
 from assay.study.store.table import stored_annotations

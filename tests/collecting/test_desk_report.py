@@ -18,7 +18,7 @@ from browsing import Browser, Site, fits, in_browser, no_violations, screenshot
 from test_leads import lead_link, opened
 
 import assay
-from assay.collecting.desk_report import LONGEST, report_on_desk
+from assay.collecting.desk.report import LONGEST, report_on_desk
 from assay.collecting.report_process import ReportProcess
 from assay.replacement.panel import EPSILON
 from assay.study import LOOKS
@@ -153,7 +153,7 @@ def test_report_of_a_stopped_server_is_not_waited_for(page: Served) -> None:
 
 
 def test_long_report_shows_signs_of_life(page: Served, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("assay.collecting.desk_report.BEAT", 0.01)
+    monkeypatch.setattr("assay.collecting.desk.report.BEAT", 0.01)
     lead = page.lead()
     lead.form("/lead/blind")
     lead.form("/lead/report", expertise="crowd")

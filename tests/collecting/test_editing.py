@@ -16,8 +16,8 @@ from annotating import SECRET, STARS, Annotator, Reply, Served, write_study
 from systems import Scripted, prefers_beta, systems_study
 
 import assay
-from assay.collecting import editing
-from assay.collecting.app import app_of
+from assay.collecting.desk import editing
+from assay.collecting.hosting.app import app_of
 from assay.errors import ChangedStudyError, StudyError
 from assay.judging.run import judge_study
 from assay.study.definition import load_study

@@ -14,8 +14,8 @@ import pytest
 from annotating import Annotator, Served
 
 from assay.cli.app import main
-from assay.collecting.lead import archive
-from assay.collecting.overview import Watch
+from assay.collecting.desk.lead import archive
+from assay.collecting.desk.overview import Watch
 from assay.errors import StudyError
 from assay.reading import study_labels
 from assay.study.schema import Checks

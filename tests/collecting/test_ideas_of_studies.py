@@ -13,7 +13,7 @@ from annotating import Served, write_study
 from systems import Scripted
 
 from assay.cli.app import main
-from assay.judging.http import Request
+from assay.judging.services.http import Request
 
 IDEAS = ["sum", "carry", "column", "tens", "units", "borrow", "table", "array", "group", "half"]
 NOTES = [
@@ -76,7 +76,7 @@ def folders(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> tuple[Path, Path
     (odd / "prompts").mkdir()
     (odd / "prompts" / "purpose.txt").write_text(PURPOSE)
     script = Scripted(Replies())
-    monkeypatch.setattr("assay.judging.providers.Service", lambda *_, **__: script)
+    monkeypatch.setattr("assay.judging.services.providers.Service", lambda *_, **__: script)
     return odd, notes_study(tmp_path / "pairs", questions=[BINARY, CONTINUOUS])
 
 

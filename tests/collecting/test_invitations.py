@@ -15,7 +15,7 @@ from annotating import SECRET, Annotator, Served, lead_path, write_study
 from fastapi.testclient import TestClient
 from itsdangerous import URLSafeTimedSerializer
 
-from assay.collecting.app import make_app
+from assay.collecting.hosting.app import make_app
 from assay.collecting.invitations import (
     LinkRefusedError,
     Signer,

@@ -13,7 +13,7 @@ import pytest
 from annotating import Annotator, Network, Served, invite_people, lead_path, link_of, write_study
 from browsing import Browser, Site, fits, in_browser, no_violations, screenshot
 
-from assay.collecting.overview import ItemProgress
+from assay.collecting.desk.overview import ItemProgress
 from assay.study.store.people import exclude
 from waiting import wait_until
 

@@ -140,7 +140,7 @@ def test_links_command_prints_links(serve: Any, capsys: Any, monkeypatch: Any) -
 
 
 def test_server_does_not_print_the_secret(tmp_path: Path, capsys: Any, monkeypatch: Any) -> None:
-    from assay.collecting import server
+    from assay.collecting.hosting import server
 
     folder = write_study(tmp_path / "study")
     monkeypatch.setattr(server, "serve", lambda *_, **__: None)

@@ -19,10 +19,10 @@ pytest.importorskip("fastapi", reason='the page needs the extra "serve"')
 from annotating import SECRET, STARS, Annotator, Served, link_of
 
 import assay
-from assay.collecting import lead
+from assay.collecting.desk import lead
+from assay.collecting.desk.lead import README, archive, labels_csv
+from assay.collecting.desk.overview import Moment, Overview, PersonRow, Remark
 from assay.collecting.forms import PageForm
-from assay.collecting.lead import README, archive, labels_csv
-from assay.collecting.overview import Moment, Overview, PersonRow, Remark
 from assay.collecting.people import pages_of
 from assay.data.scales import parse_scale
 from assay.errors import StudyError

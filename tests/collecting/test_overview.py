@@ -18,10 +18,10 @@ import sqlalchemy as sa
 from annotating import STARS, Annotator, Served
 
 import assay
-from assay.collecting import overview
-from assay.collecting import overview as watching
 from assay.collecting.design import is_wrong
-from assay.collecting.overview import Moment, Overview, Watch
+from assay.collecting.desk import overview
+from assay.collecting.desk import overview as watching
+from assay.collecting.desk.overview import Moment, Overview, Watch
 from assay.data.scales import parse_scale
 from assay.study import schema
 from assay.study.store import tables, work_log

@@ -190,7 +190,7 @@ def test_outputs_from_file_are_completed_by_a_model(tmp_path, monkeypatch):
     folder = systems_study(tmp_path / "study", rows=[{k: v for k, v in row.items() if k != "repeat"} for row in rows],
                            systems=[live | {"name": name} for name in WORDS])  # fmt: skip
     sampled = Scripted(lambda request: f"{request.about['item']} {request.about['repeat']}")
-    monkeypatch.setattr("assay.judging.providers.Service", lambda *_, **__: sampled)
+    monkeypatch.setattr("assay.judging.services.providers.Service", lambda *_, **__: sampled)
     judged(folder)
     written = study_outputs(load_study(folder)).labels
     assert {request.about["item"] for request in sampled.asked} == {"d10", "d11"}

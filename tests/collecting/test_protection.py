@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from annotating import Served
 
-from assay.collecting.app import BIGGEST_BODY, Protection
+from assay.collecting.hosting.app import BIGGEST_BODY, Protection
 from assay.collecting.languages import words
 
 HOST = b"label.example.org"

@@ -19,8 +19,8 @@ import pytest
 from annotating import Served, write_study
 
 from assay.cli.app import main
-from assay.collecting import readiness
-from assay.collecting.readiness import ReadinessCheck, check_server
+from assay.collecting.hosting import readiness
+from assay.collecting.hosting.readiness import ReadinessCheck, check_server
 from assay.study.definition import load_study
 from assay.study.store.connection import Store
 

@@ -230,7 +230,7 @@ def test_cookies_are_restricted_to_the_page(serve: Any) -> None:
         parts = {part.strip().lower().partition("=")[0] for part in cookie.split(";")[1:]}
         assert {"httponly", "samesite", "path", "max-age"} <= parts
         assert "samesite=lax" in cookie.lower() or "samesite=strict" in cookie.lower()
-    from assay.collecting.app import make_app
+    from assay.collecting.hosting.app import make_app
 
     secure = page.client(make_app(page.study, page.store, "another secret for tests", "https://x.example"))
     from assay.collecting.invitations import signer_of

@@ -17,10 +17,10 @@ import pytest
 from annotating import SECRET, Served
 from uvicorn.importer import import_from_string
 
-from assay.collecting import connections, server
-from assay.collecting.connections import GuardedConnection, WaitingConnections
+from assay.collecting.hosting import connections, server
+from assay.collecting.hosting.connections import GuardedConnection, WaitingConnections
+from assay.collecting.hosting.server import check_reach, lead_link, links
 from assay.collecting.invitations import signer_of
-from assay.collecting.server import check_reach, lead_link, links
 from assay.errors import StudyError
 from assay.study.store.people import set_state
 
@@ -313,7 +313,7 @@ def test_workers_get_settings_from_the_environment(started: dict[str, Any], tmp_
         assert started["sync_study"] == (("opened", study, "new-version"), {})
         assert started["make_app"] == ((study, "opened", LONG, "https://label.example.org"), {})
         given, named = started["run"]
-        assert given == ("assay.collecting.server:worker",)
+        assert given == ("assay.collecting.hosting.server:worker",)
         assert (named["factory"], named["workers"], named["host"], named["port"]) == (True, 2, "0.0.0.0", 80)
         assert server.worker() == "app of a worker"
     finally:

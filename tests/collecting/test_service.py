@@ -26,8 +26,8 @@ import uvicorn
 from annotating import STARS, Annotator, Network, Served, Server, crowded, invite_people, write_study
 from uvicorn.server import ServerState
 
-from assay.collecting import connections
-from assay.collecting.connections import Seldom, WaitingConnections
+from assay.collecting.hosting import connections
+from assay.collecting.hosting.connections import Seldom, WaitingConnections
 from assay.collecting.invitations import invite
 from assay.collecting.serving import cause_of
 from assay.errors import StudyError
@@ -201,7 +201,7 @@ SLOW = """
 import sys, time
 class Slow:
     def find_spec(self, name, path=None, target=None):
-        if name == "assay.collecting.app" and "--multiprocessing-fork" in sys.orig_argv:
+        if name == "assay.collecting.hosting.app" and "--multiprocessing-fork" in sys.orig_argv:
             time.sleep(12)
 sys.meta_path.insert(0, Slow())
 """

@@ -9,7 +9,7 @@ import polars as pl
 import pytest
 
 import assay
-from assay.concordance.disagreement import disagreement
+from assay.concordance.groups.disagreement import disagreement
 from assay.errors import DataError, DesignError
 
 

@@ -13,7 +13,7 @@ from studies import from_grid, row
 import assay
 import references
 from assay.concordance import words
-from assay.concordance.disagreement import (
+from assay.concordance.groups.disagreement import (
     CategoryShares,
     DisagreementSettings,
     KappaOfCategories,

@@ -24,7 +24,7 @@ from assay.data.annotations import Annotations
 from assay.data.scales import Interval
 from assay.errors import DataError, DesignError
 from assay.estimation.intervals import Estimate
-from assay.statistics.variance import Components, TwoWay
+from assay.statistics.components.variance import Components, TwoWay
 
 SCALES = (("0-5", 5.0), ("0-10", 10.0))
 NAN = float("nan")

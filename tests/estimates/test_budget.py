@@ -11,7 +11,7 @@ import pytest
 
 import assay
 from assay.errors import DesignError
-from assay.estimates.budget import _mean_squares, components_of_squares, crossed_components, plan_budget
+from assay.estimates.plans.budget import _mean_squares, components_of_squares, crossed_components, plan_budget
 
 SD = (1.0, 0.35, 0.2, 0.4, 0.2, 0.1, 0.5, 0.4)
 """Standard deviations of items, judges, prompts, items × judges, items × prompts, judges × prompts, residual, runs."""

@@ -14,7 +14,7 @@ from scipy import stats
 
 import assay
 from assay.errors import DesignError
-from assay.estimates.label_plan import (
+from assay.estimates.plans.label_plan import (
     LEAST_ITEMS,
     LabelMoments,
     LabelPlanSettings,

@@ -12,8 +12,8 @@ from matplotlib.colors import to_hex
 
 from assay.estimates.corrected import CorrectedEstimate, EstimateLine, EstimateSettings
 from assay.estimates.drift import JUDGE, SYSTEM, WHOLE, Drift, DriftSettings
-from assay.estimates.label_plan import LabelPlan, LabelPlanSettings
 from assay.estimates.monitor import Monitor, MonitorSettings
+from assay.estimates.plans.label_plan import LabelPlan, LabelPlanSettings
 from assay.estimates.route import Route, RouteSettings
 from assay.estimation.intervals import Estimate
 from assay.estimation.result import Run

@@ -43,8 +43,8 @@ from assay.ideas.validate import (
 )
 from assay.ideas.words import BEATS_BASELINES, SimilarityVerdict
 from assay.reporting.tables import clip_name
-from assay.statistics.odd_one_out import Step
-from assay.statistics.round_robin import ExpertRanks, Influence, RoundRobin, TextVariance, degrees
+from assay.statistics.comparisons.odd_one_out import Step
+from assay.statistics.comparisons.round_robin import ExpertRanks, Influence, RoundRobin, TextVariance, degrees
 
 WORLD = World.of(14, 2, sharpness=1)
 LABELS = WORLD.study(floor=8, overlap=1)

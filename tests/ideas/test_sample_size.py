@@ -18,7 +18,7 @@ import references
 from assay.errors import DesignError
 from assay.ideas import sample_size
 from assay.reporting.tables import interval, said
-from assay.statistics.odd_one_out import PairChoices
+from assay.statistics.comparisons.odd_one_out import PairChoices
 
 
 @pytest.mark.slow

@@ -13,8 +13,8 @@ import pytest
 
 import assay
 from assay.errors import DataError, DesignError
-from assay.statistics import triplets
-from assay.statistics.triplets import LARGE_POOL, PairCounts, Sampler, name_of
+from assay.statistics.comparisons import triplets
+from assay.statistics.comparisons.triplets import LARGE_POOL, PairCounts, Sampler, name_of
 
 
 @pytest.mark.parametrize("seed", range(5))

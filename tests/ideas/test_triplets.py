@@ -28,7 +28,7 @@ from assay.ideas.triplets import (
     unseen_pairs,
 )
 from assay.reporting.tables import said
-from assay.statistics.odd_one_out import Model, PairTable, code_of_pair, pair_of_code
+from assay.statistics.comparisons.odd_one_out import Model, PairTable, code_of_pair, pair_of_code
 
 
 def read(rows, columns=("item", "a", "b", "c", "label", "annotator"), **options):
@@ -97,7 +97,7 @@ def test_a_large_pool_is_counted_by_sorting_alike(monkeypatch):
     member = np.stack([rng.choice(12, 3, replace=False) for _ in range(50)])
     odd = rng.integers(0, 3, 50)
     dense = PairTable.of(member, odd, 12)
-    monkeypatch.setattr("assay.statistics.odd_one_out.MOST_CELLS", 0)
+    monkeypatch.setattr("assay.statistics.comparisons.odd_one_out.MOST_CELLS", 0)
     sorted_ = PairTable.of(member[:20], odd[:20], 12)
     again = PairTable.of(np.concatenate([member, member]), np.concatenate([odd, odd]), 12)
     assert np.array_equal(again.n, 2 * dense.n)

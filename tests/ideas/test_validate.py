@@ -16,8 +16,8 @@ import references
 from assay.errors import DataError, DesignError
 from assay.estimation.intervals import Estimate, jackknife_groups, map_estimate
 from assay.ideas import validate, words
-from assay.statistics.odd_one_out import Step
-from assay.statistics.round_robin import ExpertRanks, Influence, TextVariance
+from assay.statistics.comparisons.odd_one_out import Step
+from assay.statistics.comparisons.round_robin import ExpertRanks, Influence, TextVariance
 
 QUICK = {"n_resamples": 100}
 WORLD = World.of(10, 2, sharpness=0.7)

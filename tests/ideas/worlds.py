@@ -11,7 +11,7 @@ import polars as pl
 
 import assay
 from assay.data.annotations import Annotations
-from assay.statistics.odd_one_out import KEPT, PLACES, choice_probabilities
+from assay.statistics.comparisons.odd_one_out import KEPT, PLACES, choice_probabilities
 
 
 @dataclass(frozen=True, eq=False)

@@ -10,7 +10,7 @@ import yaml
 pytest.importorskip("aiohttp", reason='asking models needs the extra "judge"')
 pytest.importorskip("sqlalchemy", reason='a study needs the extra "judge"')
 
-from assay.judging import client
+from assay.judging.services import client
 from assay.study.definition import Study, load_study
 
 PATIENCE = {"tries": "TRIES", "loading": "LOADING_SECONDS", "unreadable": "UNREADABLE"}

@@ -17,9 +17,9 @@ from test_run import rows
 from assay.errors import AssayError, JudgeError
 from assay.judging import batch
 from assay.judging.batch import batch_study
-from assay.judging.http import CallFailed, Completion, Request, Sent
-from assay.judging.providers import PROVIDERS
 from assay.judging.run import judge_study
+from assay.judging.services.http import CallFailed, Completion, Request, Sent
+from assay.judging.services.providers import PROVIDERS
 from assay.reading import study_labels
 from assay.study.schema import Judge
 from assay.study.store.answers import Answer
@@ -45,7 +45,7 @@ def judged(server, provider):
 @pytest.fixture(autouse=True)
 def key(monkeypatch):
     monkeypatch.setenv("TEST_KEY", "test-key-0123456789")
-    monkeypatch.setattr("assay.judging.batch_formats.FILE_LOOKS", 0.0)
+    monkeypatch.setattr("assay.judging.services.batch_formats.FILE_LOOKS", 0.0)
 
 
 TAKING = FORMS | {"openai-compatible": FORMS["openai"], "openai-responses": FORMS["openai"]}

@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from assay.judging.batch_formats import CLOCKS, FORMS, AnthropicBatches, GoogleBatches, Order
-from assay.judging.http import CallFailed
+from assay.judging.services.batch_formats import CLOCKS, FORMS, AnthropicBatches, GoogleBatches, Order
+from assay.judging.services.http import CallFailed
 
 
 class Replies:
@@ -209,8 +209,8 @@ def test_batch_errors_of_single_requests(form: str, line: Any, status: int, kind
 
 @pytest.mark.parametrize(("pending", "taken"), [(0, True), (3, True), (4, False)])
 def test_file_is_waited_for_until_it_is_read(monkeypatch: pytest.MonkeyPatch, pending: int, taken: bool) -> None:
-    monkeypatch.setattr("assay.judging.batch_formats.MOST_LOOKS", 4)
-    monkeypatch.setattr("assay.judging.batch_formats.FILE_LOOKS", 0.0)
+    monkeypatch.setattr("assay.judging.services.batch_formats.MOST_LOOKS", 4)
+    monkeypatch.setattr("assay.judging.services.batch_formats.FILE_LOOKS", 0.0)
     pytest.importorskip("aiohttp")
     states = iter(["pending"] * pending + ["processed"] * 9)
 

@@ -17,12 +17,13 @@ import pytest
 from chat_server import PRICE, QUICK, ChatServer, Say, item_of, rows
 
 from assay.errors import JudgeError, StudyError
-from assay.judging import client, run
-from assay.judging.client import Bucket, Budget
+from assay.judging import run
 from assay.judging.dry_run import estimate_study, requests_of
-from assay.judging.http import CallFailed, Completion, Request, failure, keepable, not_sent
 from assay.judging.prompts import is_near
 from assay.judging.run import Claims, judge_study
+from assay.judging.services import client
+from assay.judging.services.client import Bucket, Budget
+from assay.judging.services.http import CallFailed, Completion, Request, failure, keepable, not_sent
 from assay.reading import study_labels
 from assay.study.schema import Judge, RateLimits
 from assay.study.store.answers import latest_replies

@@ -9,7 +9,6 @@ import pytest
 
 from assay.errors import JudgeError, StudyError
 from assay.judging import dry_run
-from assay.judging.client import expected_tokens
 from assay.judging.dry_run import (
     CostEstimate,
     JudgeEstimate,
@@ -22,7 +21,8 @@ from assay.judging.dry_run import (
     part_asked,
     requests_of,
 )
-from assay.judging.http import Request, Sent
+from assay.judging.services.client import expected_tokens
+from assay.judging.services.http import Request, Sent
 from assay.study.schema import Judge
 
 PRICE = {"price": {"input": 1.0, "output": 10.0}}

@@ -14,11 +14,11 @@ from chat_server import ChatServer, Say
 from assay.data.scales import parse_scale
 from assay.errors import JudgeError, StudyError
 from assay.judging.dry_run import requests_of
-from assay.judging.formats import AnthropicFormat, ChatFormat, GoogleFormat, ResponsesFormat
-from assay.judging.http import CallFailed, Request, failure, requested_wait
-from assay.judging.likelihood import label_likelihood
-from assay.judging.providers import PROVIDERS, Access, provider_for
 from assay.judging.run import judge_study
+from assay.judging.services.formats import AnthropicFormat, ChatFormat, GoogleFormat, ResponsesFormat
+from assay.judging.services.http import CallFailed, Request, failure, requested_wait
+from assay.judging.services.likelihood import label_likelihood
+from assay.judging.services.providers import PROVIDERS, Access, provider_for
 from assay.reading import study_labels
 
 DOCS = Path(__file__).parents[2] / "docs/judging.md"
@@ -334,7 +334,7 @@ def test_dead_key_of_google_is_a_dead_key():
 
 
 def test_reply_without_end_is_not_read_to_its_end(make_study, monkeypatch):
-    monkeypatch.setattr("assay.judging.providers.LARGEST_REPLY", 50_000)
+    monkeypatch.setattr("assay.judging.services.providers.LARGEST_REPLY", 50_000)
     with ChatServer(lambda n, b, server: Say("x" * 100_000)) as server:
         done = judge_study(make_study(1, server.url))
     assert "the reply has more than 50,000 bytes" in " ".join(done.reasons)

@@ -9,9 +9,9 @@ import time
 
 import pytest
 
-from assay.judging import client
-from assay.judging.client import HOPELESS, UNREADABLE_TWICE, Bucket, Gate, Health, duration, probe_request
-from assay.judging.http import (
+from assay.judging.services import client
+from assay.judging.services.client import HOPELESS, UNREADABLE_TWICE, Bucket, Gate, Health, duration, probe_request
+from assay.judging.services.http import (
     CallFailed,
     Request,
     Sent,

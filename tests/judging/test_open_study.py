@@ -12,7 +12,7 @@ from own_process import ask_in_notebook, start
 
 import assay
 from assay.errors import ChangedStudyError, DesignError, JudgeError, StudyError
-from assay.judging import client
+from assay.judging.services import client
 from waiting import wait_until
 
 PRICED = {"price": {"input": 1.0, "output": 10.0}}

@@ -18,11 +18,11 @@ from assay.data.scales import parse_scale
 from assay.errors import ChangedStudyError, JudgeError, StudyError
 from assay.judging import plan as plan_module
 from assay.judging.dry_run import estimate_study, requests_of
-from assay.judging.formats import ChatFormat
-from assay.judging.http import mask_key, retry_after
 from assay.judging.plan import Plan, RouteRule, Way, _pairs_in_words, _shown_label, read_route
-from assay.judging.providers import PROVIDERS, Access, ProviderRow, provider_for
 from assay.judging.run import judge_study
+from assay.judging.services.formats import ChatFormat
+from assay.judging.services.http import mask_key, retry_after
+from assay.judging.services.providers import PROVIDERS, Access, ProviderRow, provider_for
 from assay.reading import study_labels
 from assay.study.definition import load_study
 from assay.study.items import Item, canonical

@@ -13,7 +13,6 @@ from chat_server import ChatServer, Say
 from assay.data.scales import parse_scale
 from assay.errors import ChangedStudyError, StudyError
 from assay.judging.dry_run import estimate_study, requests_of
-from assay.judging.http import Request
 from assay.judging.prompts import (
     Demonstration,
     ItemText,
@@ -25,8 +24,9 @@ from assay.judging.prompts import (
     reformat,
     reply_schema,
 )
-from assay.judging.providers import PROVIDERS
 from assay.judging.run import judge_study
+from assay.judging.services.http import Request
+from assay.judging.services.providers import PROVIDERS
 from assay.reading import study_labels, study_outputs
 from assay.study.definition import load_study
 from assay.study.items import Item
@@ -583,7 +583,7 @@ FIELDS = {
 
 @pytest.mark.parametrize("path", EXAMPLES, ids=[path.stem for path in EXAMPLES])
 def test_each_example_prompt_renders_against_an_item(path):
-    from assay.judging.replies import read_reply
+    from assay.judging.responses.replies import read_reply
 
     asked, answer = EXAMPLE_ITEMS[path.stem]
     question = Question.model_validate({"name": "q", "text": "The question itself."} | asked)

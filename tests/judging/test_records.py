@@ -17,9 +17,9 @@ import pytest
 from assay.errors import JudgeError, StudyError
 from assay.judging import records
 from assay.judging.dry_run import estimate_study, requests_of
-from assay.judging.http import CallFailed, Completion, Request, Sent
 from assay.judging.records import Outputs, OutputsFirst, Recorded, Recording
 from assay.judging.run import judge_study
+from assay.judging.services.http import CallFailed, Completion, Request, Sent
 from assay.reading import study_labels
 from assay.study.schema import System
 

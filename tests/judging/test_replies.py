@@ -16,10 +16,9 @@ from odd_replies import SCALES as SORTS
 from odd_replies import odd_replies
 
 from assay.data.scales import Nominal, parse_scale
-from assay.judging import likelihood, replies
-from assay.judging.label_words import DOUBTFUL, NEAR, is_bare, label_on_scale
-from assay.judging.likelihood import label_likelihood
-from assay.judging.replies import (
+from assay.judging.responses import replies
+from assay.judging.responses.label_words import DOUBTFUL, NEAR, is_bare, label_on_scale
+from assay.judging.responses.replies import (
     AMBIGUOUS,
     NO_LABEL,
     OFF_SCALE,
@@ -29,7 +28,7 @@ from assay.judging.replies import (
     UNFINISHED,
     read_reply,
 )
-from assay.judging.statements import (
+from assay.judging.responses.statements import (
     FINDERS,
     find_given,
     find_in_json,
@@ -37,6 +36,8 @@ from assay.judging.statements import (
     find_in_sentences,
     objects,
 )
+from assay.judging.services import likelihood
+from assay.judging.services.likelihood import label_likelihood
 
 STARS = parse_scale("1-5")
 RELATIONS = parse_scale("nominal:HasProperty,Part-Of,Result-In,None of the above")

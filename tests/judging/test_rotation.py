@@ -14,10 +14,10 @@ import yaml
 import assay
 from assay.errors import StudyError
 from assay.judging.dry_run import estimate_study
-from assay.judging.http import Completion, Request
 from assay.judging.plan import Rotation
-from assay.judging.providers import Service
 from assay.judging.run import judge_study
+from assay.judging.services.http import Completion, Request
+from assay.judging.services.providers import Service
 from assay.study.definition import load_study
 from assay.study.items import Item
 

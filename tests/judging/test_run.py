@@ -27,11 +27,11 @@ from chat_server import PRICE, QUICK, ChatServer, Say, faults, item_of, rows
 from own_process import ask, ask_without_posix, start
 
 from assay.errors import JudgeError, StudyError
-from assay.judging import client
 from assay.judging import run as run_module
 from assay.judging.dry_run import estimate_study
-from assay.judging.http import Completion, Sent
 from assay.judging.run import judge_study
+from assay.judging.services import client
+from assay.judging.services.http import Completion, Sent
 from assay.reading import study_labels
 from assay.study.definition import load_study
 from assay.study.schema import Question

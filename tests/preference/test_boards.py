@@ -17,7 +17,7 @@ from assay.preference import boards
 from assay.preference.boards import Board, covariate_columns, covariate_values
 from assay.preference.votes import RatingSettings, weight
 from assay.preference.words import covariate_lines
-from assay.statistics import tournaments
+from assay.statistics.comparisons import tournaments
 
 ELO = partial(assay.ratings, model="elo")
 

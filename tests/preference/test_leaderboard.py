@@ -23,7 +23,7 @@ from assay.preference.boards import Board, orders_each
 from assay.preference.votes import RatingSettings
 from assay.reporting import pictures
 from assay.reporting.tables import p_value
-from assay.statistics import tournaments
+from assay.statistics.comparisons import tournaments
 
 ELO = partial(assay.ratings, model="elo")
 STRENGTH = partial(assay.consistency, measure="strength")

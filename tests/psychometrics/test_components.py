@@ -27,8 +27,8 @@ from assay.psychometrics.components import (
 )
 from assay.psychometrics.design import DesignSettings, parse
 from assay.psychometrics.g_study import g_study
-from assay.statistics.blocks import Balanced, Blocks, Terms, anova, cross_codes, sequential_squares
-from assay.statistics.reml import Ratio, fit, profile
+from assay.statistics.components.blocks import Balanced, Blocks, Terms, anova, cross_codes, sequential_squares
+from assay.statistics.components.reml import Ratio, fit, profile
 
 # -- published ----------------------------------------------------------------------------------------
 
@@ -114,7 +114,7 @@ def dense_deviance(terms: Terms, theta, restricted=True) -> float:
 @pytest.mark.parametrize("restricted", [True, False])
 @pytest.mark.parametrize("most_dense", [1500, 0], ids=["dense", "sparse"])
 def test_blocks_give_the_deviance_and_slope_of_the_whole_matrix(restricted, most_dense, monkeypatch):
-    monkeypatch.setattr("assay.statistics.blocks.MOST_DENSE", most_dense)
+    monkeypatch.setattr("assay.statistics.components.blocks.MOST_DENSE", most_dense)
     value, c = coded(lessons(12, 3, 4, missing=0.35, seed=1))
     # Two labels of some cells.
     value = np.concatenate([value, value[:20] + 0.3])

@@ -34,7 +34,7 @@ from assay.psychometrics.disattenuation import (
     pair_sums,
 )
 from assay.reporting import pictures
-from assay.statistics.bivariate import JointBlocks, JointFit, Strata, fit_joint, parameters_of, strata_of
+from assay.statistics.components.bivariate import JointBlocks, JointFit, Strata, fit_joint, parameters_of, strata_of
 
 
 def ask(labels, **options):

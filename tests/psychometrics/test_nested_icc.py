@@ -15,7 +15,7 @@ from assay.data.scales import Interval, Ordinal
 from assay.errors import DataError, DesignError
 from assay.psychometrics import nested_icc as nested_icc_module
 from assay.psychometrics.nested_icc import _Nested, _unit_scores, exact_f, nested_icc, profile_interval
-from assay.statistics.variance import OneWay
+from assay.statistics.components.variance import OneWay
 
 
 def test_nested_scores_average_what_the_result_says():

@@ -10,7 +10,7 @@ from tables import FACETS, lessons, table
 import assay
 from assay.psychometrics.g_study import g_study
 from assay.psychometrics.raters.table import RaterSettings, rater_table, raters_upside_down
-from assay.statistics.blocks import untold
+from assay.statistics.components.blocks import untold
 
 R_I = {"r": "annotator", "i": "teacher"}
 

@@ -10,8 +10,8 @@ import pytest
 
 from assay.psychometrics.components import fit_components, uncertainty, weights
 from assay.psychometrics.design import DesignSettings, parse
-from assay.statistics.blocks import cross_codes
-from assay.statistics.reml import Ratio
+from assay.statistics.components.blocks import cross_codes
+from assay.statistics.components.reml import Ratio
 
 SPREAD = {"p": 0.7, "t": 0.5, "r:t": 0.4, "pt": 0.6, "pr:t": 1.0}
 DESIGN = "p x (r:t)"

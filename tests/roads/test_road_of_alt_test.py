@@ -12,7 +12,7 @@ import pytest
 from walking import answer, begin, judges, models, said
 
 import assay
-from assay.judging.http import Request
+from assay.judging.services.http import Request
 
 pytestmark = pytest.mark.slow  # a whole workflow
 

@@ -12,8 +12,8 @@ import yaml
 from annotating import Served, TaskOnPage
 from systems import BETTER, TASK, WORDS, outputs
 
-from assay.judging.http import Completion, Request
-from assay.judging.providers import Service
+from assay.judging.services.http import Completion, Request
+from assay.judging.services.providers import Service
 
 Rule = Callable[[str, TaskOnPage], Mapping[str, Any]]
 """An annotator's labels of an item on the page, by the id of the question."""

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 from scipy import optimize, stats
 
-from assay.statistics import bivariate
-from assay.statistics.bivariate import (
+from assay.statistics.components import bivariate
+from assay.statistics.components.bivariate import (
     Family,
     JointBlocks,
     JointFit,
@@ -17,7 +17,7 @@ from assay.statistics.bivariate import (
     parameters_of,
     strata_of,
 )
-from assay.statistics.blocks import balanced_table
+from assay.statistics.components.blocks import balanced_table
 
 ITEM, RATER, BOTH = frozenset("i"), frozenset("r"), frozenset("ir")
 

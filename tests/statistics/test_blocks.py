@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 import references
-from assay.statistics import blocks
-from assay.statistics.blocks import (
+from assay.statistics.components import blocks
+from assay.statistics.components.blocks import (
     Balanced,
     Blocks,
     Terms,

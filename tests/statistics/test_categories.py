@@ -34,8 +34,8 @@ from assay.statistics.categories import (
     grid,
     ratio,
 )
+from assay.statistics.components.variance import IntraclassCorrelation, OneWay, TwoWay
 from assay.statistics.pairs import Distance, Kappa, MeanOfPairs, WithinItems, label_pairs
-from assay.statistics.variance import IntraclassCorrelation, OneWay, TwoWay
 
 CATEGORIES = np.arange(1.0, 6.0)
 FIRST, SECOND = np.triu_indices(3, 1)

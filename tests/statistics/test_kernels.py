@@ -13,12 +13,12 @@ import pytest
 
 import references
 from assay.data.annotations import Answers
-from assay.statistics import tournaments
 from assay.statistics.categories import Alpha, ChanceCorrected, agreement_weights
-from assay.statistics.odd_one_out import code_of_pair, pair_of_code, spearman_brown
+from assay.statistics.comparisons import tournaments
+from assay.statistics.comparisons.odd_one_out import code_of_pair, pair_of_code, spearman_brown
+from assay.statistics.components.variance import Components, IntraclassCorrelation, OneWay, TwoWay
 from assay.statistics.pairs import Distance, Kappa, MeanOfPairs, Moments2, RankTable, WithinItems
 from assay.statistics.ranks import AlphaRanks, PairRanks
-from assay.statistics.variance import Components, IntraclassCorrelation, OneWay, TwoWay
 from assay.statistics.wins import advantage, average_advantage, count_wins
 
 CATEGORIES = np.arange(1.0, 5.0)

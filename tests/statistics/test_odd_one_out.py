@@ -12,8 +12,8 @@ from scipy.optimize import check_grad
 from scipy.stats import rankdata, spearmanr
 from test_round_robin import drawn, robin_of, single_choices
 
-from assay.statistics import odd_one_out
-from assay.statistics.odd_one_out import (
+from assay.statistics.comparisons import odd_one_out
+from assay.statistics.comparisons.odd_one_out import (
     PENALTY,
     PLACES,
     Model,

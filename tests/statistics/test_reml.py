@@ -10,9 +10,9 @@ import pytest
 from scipy import stats
 from scipy.optimize import brentq, minimize
 
-from assay.statistics import reml
-from assay.statistics.blocks import Balanced
-from assay.statistics.reml import (
+from assay.statistics.components import reml
+from assay.statistics.components.blocks import Balanced
+from assay.statistics.components.reml import (
     Ratio,
     RemlFit,
     bounded_step,

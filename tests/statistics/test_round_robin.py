@@ -10,8 +10,8 @@ import pytest
 from scipy import stats
 from scipy.stats import spearmanr
 
-from assay.statistics.odd_one_out import KEPT, PairTable, choice_probabilities
-from assay.statistics.round_robin import (
+from assay.statistics.comparisons.odd_one_out import KEPT, PairTable, choice_probabilities
+from assay.statistics.comparisons.round_robin import (
     ExpertRanks,
     Influence,
     Ordering,
@@ -389,7 +389,7 @@ def test_known_correlation_matches_scipy():
 
 
 def test_permutation_uses_limited_pairs(monkeypatch):
-    monkeypatch.setattr("assay.statistics.round_robin.MOST_PERMUTED", 20)
+    monkeypatch.setattr("assay.statistics.comparisons.round_robin.MOST_PERMUTED", 20)
     every = TextBlocks.of(ROBIN.document).fill(ROBIN.first, ROBIN.second, ROBIN.share)
     found, _ = permuted_correlations(ExpertRanks(ROBIN), [every], 1, np.random.default_rng(0))
     assert 0.9 < found[0] <= 1

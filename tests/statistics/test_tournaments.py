@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 import references
-from assay.statistics import tournaments
-from assay.statistics.tournaments import CovariateVotes, bradley_terry, components, elo, newton_step
+from assay.statistics.comparisons import tournaments
+from assay.statistics.comparisons.tournaments import CovariateVotes, bradley_terry, components, elo, newton_step
 
 
 def votes(n: int, tables: int, seed: int, ties: bool = False) -> np.ndarray:

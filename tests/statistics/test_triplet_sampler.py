@@ -9,8 +9,8 @@ from collections import Counter
 import numpy as np
 import pytest
 
-from assay.statistics import triplets
-from assay.statistics.triplets import PairCounts, Sampler, name_of
+from assay.statistics.comparisons import triplets
+from assay.statistics.comparisons.triplets import PairCounts, Sampler, name_of
 
 FIVE = ("a", "b", "c", "d", "e")
 

@@ -9,7 +9,7 @@ import pytest
 from scipy.optimize import minimize_scalar
 
 from assay.data.annotations import Answers
-from assay.statistics.variance import Components, IntraclassCorrelation, OneWay, OneWayLikely, TwoWay
+from assay.statistics.components.variance import Components, IntraclassCorrelation, OneWay, OneWayLikely, TwoWay
 
 
 def answers_of(rows: list[list[float]]) -> Answers:

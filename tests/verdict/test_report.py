@@ -21,7 +21,7 @@ from matplotlib.colors import to_hex
 
 import assay
 from assay.cli.app import main
-from assay.concordance.disagreement import farthest_items
+from assay.concordance.groups.disagreement import farthest_items
 from assay.concordance.page import report_agreement
 from assay.data.scales import Interval, Nominal
 from assay.estimates import words

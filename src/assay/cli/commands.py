@@ -230,11 +230,11 @@ AGREEMENT = (
         "List the items and categories on which raters disagree most.",
         "examples/labels.csv --item id --annotator worker --label stars --judges gpt-4o,llama --first people",
         run=f"{_LABELS}:disagreement",
-        ask="assay.concordance.disagreement:disagreement",
+        ask="assay.concordance.groups.disagreement:disagreement",
         page="assay.concordance.page:disagreement_parts",
         title="Items and categories with the most disagreement",
         heading=_AGREEMENT,
-        settings=("assay.concordance.disagreement:DisagreementSettings",),
+        settings=("assay.concordance.groups.disagreement:DisagreementSettings",),
     ),
     Command(
         "opinions",
@@ -374,7 +374,7 @@ PLANNING = (
         "--half-width 0.03 --share 0.2 --correlation 0.7 --n-items 10000",
         run=f"{_PLANS}:plan_labels",
         heading=_PLAN,
-        settings=("assay.estimates.label_plan:LabelPlanSettings",),
+        settings=("assay.estimates.plans.label_plan:LabelPlanSettings",),
         without=("judge",),
     ),
     Command(
@@ -383,7 +383,7 @@ PLANNING = (
         "examples/panel.csv --judges m1,m2,m3,m4,m5,m6 --budget 50 --judge-price 0.02 --price 0.5",
         run=f"{_PLANS}:budget",
         heading=_PLAN,
-        settings=("assay.estimates.budget:BudgetSettings",),
+        settings=("assay.estimates.plans.budget:BudgetSettings",),
         without=("judges",),
     ),
     Command(

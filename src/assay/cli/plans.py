@@ -190,7 +190,7 @@ def plan_labels(
         With --choose: output file of the items, such as next.csv.
     """
     from assay.data.formats.exports import TABLES, write_frame
-    from assay.estimates.label_plan import plan_labels as plan_them
+    from assay.estimates.plans.label_plan import plan_labels as plan_them
 
     ask.to(out, pilot, force=force, suffixes=TABLES)
     if (choose is None) != (out is None) or (choose is not None and pilot is None):
@@ -218,7 +218,7 @@ def budget(source: str, *, tested: Tested = ALL_JUDGES, ask: Ask = ASK) -> None:
     source
         A pilot: labels of two or more judges of the same items, and perhaps of annotators.
     """
-    from assay.estimates.budget import plan_budget
+    from assay.estimates.plans.budget import plan_budget
 
     table, given = ask.read(source, None)
     if tested.names() is not None:

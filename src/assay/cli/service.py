@@ -18,7 +18,7 @@ from assay.cli.studies import Secret, StoreName, StudyFolder
 from assay.errors import AssayError, StudyError, counted, require, require_installed
 
 if TYPE_CHECKING:
-    from assay.collecting.overview import Overview
+    from assay.collecting.desk.overview import Overview
     from assay.study.definition import Study
     from assay.study.store.connection import Store
 
@@ -60,8 +60,8 @@ def links(
     from assay.study.definition import load_study
 
     require_installed(("sqlalchemy", "alembic", "itsdangerous"), "serve", "a list of personal links")
+    from assay.collecting.hosting.server import links as links_of
     from assay.collecting.invitations import checked_address, one_line
-    from assay.collecting.server import links as links_of
 
     wanted = [one_line(name) for name in names]
     lead, people = links_of(load_study(study), checked_address(base_url), secret, store)
@@ -111,7 +111,7 @@ def _study_status(study: Study, store: Store) -> tuple[Overview, dict[str, Any]]
     """The overview of the study in the store, and the values that are printed."""
     from assay.collecting.assignment import PAUSED, additions_words
     from assay.collecting.design import StudyDesign
-    from assay.collecting.overview import Watch
+    from assay.collecting.desk.overview import Watch
     from assay.study.definition import stored_study
     from assay.study.store.intake import CONFIG
 
@@ -271,7 +271,7 @@ def record(
     from assay.study.store.people import invited_person
 
     require("fastapi", "serve", "the record of a study")
-    from assay.collecting.lead import archive
+    from assay.collecting.desk.lead import archive
 
     check_target(out, study, suffixes=(".zip",), force=force)
     with store_in_use(load_study(study), store) as opened:

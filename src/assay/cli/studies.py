@@ -494,7 +494,7 @@ def invite(
 
     require_installed(("sqlalchemy", "alembic", "itsdangerous"), "serve", "inviting annotators")
     from assay.collecting import invitations
-    from assay.collecting.server import links, take_in
+    from assay.collecting.hosting.server import links, take_in
     from assay.study.store.connection import open_store
 
     address = invitations.checked_address(base_url)
@@ -725,7 +725,7 @@ def serve(
         "serve",
         "the annotation page",
     )
-    from assay.collecting import server
+    from assay.collecting.hosting import server
     from assay.collecting.invitations import checked_address
 
     number_in("workers", workers, low=1, whole=True)
@@ -755,7 +755,7 @@ def serve(
 
 def _check_server(study: Study, quiet: bool, **settings: Any) -> int:
     """Print each check when it is done; return 1 after a problem, otherwise 0."""
-    from assay.collecting.readiness import check_server
+    from assay.collecting.hosting.readiness import check_server
 
     status = 0
     for one in check_server(study, **settings):

@@ -20,7 +20,7 @@ from assay.collecting.design import DesignPart, Session, StudyDesign, is_wrong
 from assay.collecting.questionnaire import failed_questions, questionnaire
 from assay.data.scales import Scale, parse_scale
 from assay.errors import counted, listing
-from assay.statistics.triplets import Sampler
+from assay.statistics.comparisons.triplets import Sampler
 from assay.study import schema
 from assay.study.items import canonical, chance
 from assay.study.schema import Outcome, Role, kind_of, scale_of

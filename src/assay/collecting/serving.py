@@ -24,9 +24,9 @@ from assay.collecting import invitations
 from assay.collecting.answers import LONGEST_WORDS, clean
 from assay.collecting.assignment import Assigner
 from assay.collecting.design import StudyDesign
+from assay.collecting.desk.overview import Watch
 from assay.collecting.invitations import LinkRefusedError
 from assay.collecting.languages import Catalogue, Said, pick_language, words
-from assay.collecting.overview import Watch
 from assay.errors import AssayError, StudyError, counted, listing
 from assay.study.definition import STUDY_FILE, load_study, stored_study
 from assay.study.store.connection import Store

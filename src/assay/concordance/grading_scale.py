@@ -31,8 +31,8 @@ from assay.estimation.resampling import Sums, Units, add_rows, estimate_replicat
 from assay.estimation.result import Exclusion, Result, Run, fingerprint_with
 from assay.estimation.statistic import Floats, Ints
 from assay.statistics.categories import PanelStatistic, Together
+from assay.statistics.components.variance import Components, Form, IntraclassCorrelation, OneWay, TwoWay
 from assay.statistics.pairs import Distance, MeanOfPairs, Moments2
-from assay.statistics.variance import Components, Form, IntraclassCorrelation, OneWay, TwoWay
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -59,9 +59,7 @@ from assay.statistics.categories import (
     credits_of,
     distances_of,
 )
-from assay.statistics.pairs import Distance, Kappa, Moments2, RankTable
-from assay.statistics.ranks import AlphaRanks
-from assay.statistics.variance import (
+from assay.statistics.components.variance import (
     Components,
     Form,
     IntraclassCorrelation,
@@ -70,6 +68,8 @@ from assay.statistics.variance import (
     TwoWay,
     TwoWayLikely,
 )
+from assay.statistics.pairs import Distance, Kappa, Moments2, RankTable
+from assay.statistics.ranks import AlphaRanks
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

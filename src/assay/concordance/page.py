@@ -13,8 +13,8 @@ import polars as pl
 
 from assay.concordance import words
 from assay.concordance.agreement import Agreement, agreement
-from assay.concordance.disagreement import Disagreement, disagreement
 from assay.concordance.grading_scale import GradingScaleStudy
+from assay.concordance.groups.disagreement import Disagreement, disagreement
 from assay.concordance.measures import level_of
 from assay.concordance.words import JUDGES_MEAN
 from assay.data.annotations import Annotations

@@ -19,7 +19,7 @@ from assay.errors import DataError, DesignError, counted, listing, unknown
 from assay.estimation.options import LEAST_RESAMPLES, IntervalSettings, Settings, level_option, option, seed_option
 from assay.estimation.result import Exclusion, fingerprint_with
 from assay.estimation.statistic import Ints
-from assay.statistics.odd_one_out import PairTable
+from assay.statistics.comparisons.odd_one_out import PairTable
 
 Chosen = Literal["humans", "judges"]
 Pairs = Literal["humans", "annotator", "pairs", "itself"]

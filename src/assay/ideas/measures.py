@@ -30,8 +30,8 @@ from assay.ideas.choices import (
 from assay.similarity.lexical import word_similarity
 from assay.similarity.protocol import Similarity
 from assay.similarity.registry import as_similarity
-from assay.statistics.odd_one_out import PairTable
-from assay.statistics.round_robin import TextBlocks
+from assay.statistics.comparisons.odd_one_out import PairTable
+from assay.statistics.comparisons.round_robin import TextBlocks
 
 PAIR_NAMES = (("first_item", "second_item"), ("id_a", "id_b"), ("first", "second"), ("a", "b"))
 """Columns that name the two texts of a pair, the first of these that are there."""

@@ -32,7 +32,7 @@ from assay.estimation.statistic import Floats, Ints
 from assay.ideas import words
 from assay.ideas.choices import Pairs, ReliabilitySettings, odd_one_labels
 from assay.reporting import pictures
-from assay.statistics.odd_one_out import CHANCE
+from assay.statistics.comparisons.odd_one_out import CHANCE
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -34,7 +34,7 @@ from assay.ideas.choices import Choices, PlanTripletsSettings, SampleSizeSetting
 from assay.ideas.reliability import odd_one_out_agreement
 from assay.ideas.sampling import sample_triplets
 from assay.reporting import pictures
-from assay.statistics.odd_one_out import (
+from assay.statistics.comparisons.odd_one_out import (
     GROUPS,
     PLACES,
     PairChoices,

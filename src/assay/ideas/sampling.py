@@ -19,7 +19,7 @@ from assay.estimation.result import Exclusion, Result, Run
 from assay.ideas import words
 from assay.ideas.choices import SampleSettings
 from assay.reporting import pictures
-from assay.statistics.triplets import Sampler, Triplet
+from assay.statistics.comparisons.triplets import Sampler, Triplet
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -31,7 +31,7 @@ from assay.ideas import words
 from assay.ideas.choices import Choices, EmbeddingSettings, TripletSettings
 from assay.reporting import pictures
 from assay.reporting.tables import estimated
-from assay.statistics.odd_one_out import CHANCE, KEPT, Model, predicted_shares, within_triplet_icc
+from assay.statistics.comparisons.odd_one_out import CHANCE, KEPT, Model, predicted_shares, within_triplet_icc
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

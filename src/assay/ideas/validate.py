@@ -44,7 +44,7 @@ from assay.ideas.triplets import similarity_by_authors
 from assay.ideas.words import CEILINGS, SimilarityVerdict
 from assay.reporting import pictures
 from assay.reporting.tables import clip_name, said
-from assay.statistics.odd_one_out import (
+from assay.statistics.comparisons.odd_one_out import (
     KEPT,
     NEARLY_ALIKE,
     PairChoices,
@@ -54,7 +54,7 @@ from assay.statistics.odd_one_out import (
     mean_half_correlation,
     step_to_whole,
 )
-from assay.statistics.round_robin import (
+from assay.statistics.comparisons.round_robin import (
     ExpertRanks,
     Influence,
     RoundRobin,

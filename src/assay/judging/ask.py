@@ -17,7 +17,7 @@ from assay.data.scales import Scale
 from assay.errors import DesignError, listing
 from assay.judging.functions import Evaluator
 from assay.judging.open_study import FUNCTION, open_study
-from assay.judging.providers import PROVIDERS
+from assay.judging.services.providers import PROVIDERS
 from assay.study.items import canonical
 
 _ITEMS = "items.parquet"

@@ -18,13 +18,13 @@ from typing import Any, Literal
 
 from assay.errors import JudgeError, counted, listing
 from assay.judging import words
-from assay.judging.batch_formats import FORMS, BatchForm, Bodies, Order
-from assay.judging.client import Pricer, Tell, cost_of, expected_tokens, pricer
 from assay.judging.dry_run import WRITTEN, ItemPart, chosen_judges, part_asked, providers_of, refuse_what_is_not_sent
-from assay.judging.http import CallFailed, Completion, cached_call
 from assay.judging.plan import Plan, plan_study
-from assay.judging.providers import ABOUT_FORM, PROVIDERS, Service
 from assay.judging.run import build_answer, log
+from assay.judging.services.batch_formats import FORMS, BatchForm, Bodies, Order
+from assay.judging.services.client import Pricer, Tell, cost_of, expected_tokens, pricer
+from assay.judging.services.http import CallFailed, Completion, cached_call
+from assay.judging.services.providers import ABOUT_FORM, PROVIDERS, Service
 from assay.study.definition import Study
 from assay.study.schema import Judge
 from assay.study.store import work

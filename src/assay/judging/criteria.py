@@ -11,7 +11,7 @@ from functools import lru_cache
 from typing import Any
 
 from assay.data.scales import Label, Scale
-from assay.judging.label_words import plain, spoken, tokens
+from assay.judging.responses.label_words import plain, spoken, tokens
 
 LABEL_KEYS = (
     *("label", "answer", "final_answer", "finalanswer", "rating", "score", "verdict", "choice", "judgment"),

@@ -12,10 +12,10 @@ import yaml
 
 from assay.errors import JudgeError, StudyError, listing, unknown
 from assay.judging import words
-from assay.judging.client import expected_tokens, pricer
-from assay.judging.http import Provider, Request, fingerprint, keepable, not_sent, sharing_key
 from assay.judging.plan import Plan, plan_study
-from assay.judging.providers import PROVIDERS, Access, provider_for
+from assay.judging.services.client import expected_tokens, pricer
+from assay.judging.services.http import Provider, Request, fingerprint, keepable, not_sent, sharing_key
+from assay.judging.services.providers import PROVIDERS, Access, provider_for
 from assay.study.definition import Study
 from assay.study.items import canonical
 from assay.study.schema import Judge, StudyFile
@@ -79,7 +79,7 @@ def part_asked(study: Study, part: ItemPart | None) -> ItemPart | None:
 def providers_of(
     judges: Iterable[Judge], study: Study, *, asking: bool = True, code: bool = False
 ) -> dict[str, Provider]:
-    """The provider of each judge, see `assay.judging.providers.provider_for`."""
+    """The provider of each judge, see `assay.judging.services.providers.provider_for`."""
     found = {}
     for judge in judges:
         limits = study.config.limits.for_judge(judge)

@@ -8,8 +8,8 @@ from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any
 
-from assay.judging.http import CallFailed, Completion, Request
 from assay.judging.records import Program
+from assay.judging.services.http import CallFailed, Completion, Request
 
 Evaluator = Callable[[dict[str, Any]], Any]
 """A function of a row, also ``async``: it gives a label, a dict, or an object with ``value`` or ``score``."""

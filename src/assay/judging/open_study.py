@@ -20,9 +20,9 @@ from assay.errors import AssayError, DesignError, JudgeError, StudyError, unknow
 from assay.judging import words
 from assay.judging.dry_run import ItemPart, chosen_judges
 from assay.judging.functions import Evaluator, FunctionOfRow
-from assay.judging.http import Provider
 from assay.judging.plan import plan_study
 from assay.judging.run import JudgeRun, Progress, Retry, judge_study
+from assay.judging.services.http import Provider
 from assay.reading import study_labels
 from assay.study.definition import Study, load_study
 from assay.study.store import work

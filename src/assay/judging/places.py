@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 from assay.data.scales import Scale
 from assay.judging.criteria import IN_BRACKETS, NAMING_KEYS, Criterion, folded
-from assay.judging.label_words import (
+from assay.judging.responses.label_words import (
     LONGEST_LINE,
     NEAR,
     WORD,
@@ -20,7 +20,7 @@ from assay.judging.label_words import (
     stated_label,
     takes_any_word,
 )
-from assay.judging.statements import OF_OTHERS, Statement, clause_before, is_quoted, one_label
+from assay.judging.responses.statements import OF_OTHERS, Statement, clause_before, is_quoted, one_label
 
 CRITERION_LINE = re.compile(
     r"^[ \t*_#>`\"|•▪●✅❌✔✘-]*(?:(?:\d+|[a-z])[.)][ \t]*[*_`\"]*)?(?P<name>[^\W\d][^:：\n|*]{0,80})[*_`\"]*"

@@ -17,9 +17,9 @@ from assay._version import __version__
 from assay.data.columns import PARTS
 from assay.data.scales import Label, Listed, RankedTexts, Scale, parse_scale, plain_number
 from assay.errors import AssayError, DesignError, StudyError, counted, listing, unknown
-from assay.judging.http import Request, identity
 from assay.judging.prompts import Demonstration, Message, Prompt, complaint, reformat, reply_schema, with_words
-from assay.judging.replies import Reply, read_reply
+from assay.judging.responses.replies import Reply, read_reply
+from assay.judging.services.http import Request, identity
 from assay.preference.separability import check_similarity, separability
 from assay.preference.votes import chosen_items, pairs_of
 from assay.reading import outputs_of

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from assay.errors import AssayError, JudgeError, StudyError, counted, listing
-from assay.judging.http import CallFailed, Completion, Provider, Request, Sent, chat_body
+from assay.judging.services.http import CallFailed, Completion, Provider, Request, Sent, chat_body
 from assay.study.schema import Judge, System
 
 

@@ -20,14 +20,24 @@ from typing import Any, Literal, NamedTuple
 
 from assay.errors import AssayError, JudgeError, StudyError
 from assay.judging import words
-from assay.judging.client import Budget, Endpoint, Health, Pricer, Tell, cost_of, duration, pricer, probe_request
 from assay.judging.dry_run import ItemPart, chosen_judges, part_asked, providers_of, refuse_what_is_not_sent
-from assay.judging.http import CallFailed, Completion, Provider, Request, Sent, cached_call, sharing_key
-from assay.judging.likelihood import label_likelihood
 from assay.judging.plan import LEFT_TO_PEOPLE, Plan, check_comparisons, plan_study
-from assay.judging.providers import Service
 from assay.judging.records import Recording
-from assay.judging.replies import CUT_THINKING
+from assay.judging.responses.replies import CUT_THINKING
+from assay.judging.services.client import (
+    Budget,
+    Endpoint,
+    Health,
+    Pricer,
+    Tell,
+    cost_of,
+    duration,
+    pricer,
+    probe_request,
+)
+from assay.judging.services.http import CallFailed, Completion, Provider, Request, Sent, cached_call, sharing_key
+from assay.judging.services.likelihood import label_likelihood
+from assay.judging.services.providers import Service
 from assay.study.definition import Study
 from assay.study.items import canonical
 from assay.study.schema import Judge

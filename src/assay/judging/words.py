@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import Any
 
 from assay.errors import counted
-from assay.judging.client import duration
+from assay.judging.services.client import duration
 
 
 def run_words(run: Any) -> str:

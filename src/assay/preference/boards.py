@@ -25,7 +25,7 @@ from assay.estimation.resampling import estimate_replicates, estimate_sums, resa
 from assay.estimation.result import Exclusion
 from assay.estimation.statistic import Bools, Floats, Ints
 from assay.preference.votes import RatingSettings, Votes, weight
-from assay.statistics import tournaments
+from assay.statistics.comparisons import tournaments
 
 RUN_CELLS = 1 << 24
 """Votes times runs of Elo that are processed together: their orders take 128 MB."""

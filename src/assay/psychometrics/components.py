@@ -29,8 +29,16 @@ from assay.psychometrics.design import (
     complete_table,
     resolve_confounding,
 )
-from assay.statistics.blocks import Balanced, Blocks, Terms, anova, cross_codes, few_levels, sequential_squares
-from assay.statistics.reml import INSIDE, Ratio, RemlFit, fit, profile, profile_p, replicates, standard_error
+from assay.statistics.components.blocks import (
+    Balanced,
+    Blocks,
+    Terms,
+    anova,
+    cross_codes,
+    few_levels,
+    sequential_squares,
+)
+from assay.statistics.components.reml import INSIDE, Ratio, RemlFit, fit, profile, profile_p, replicates, standard_error
 
 # -- The fit ---------------------------------------------------------------------------------------
 

@@ -19,7 +19,7 @@ from assay.data.annotations import Repeats
 from assay.errors import DesignError, counted, listing, unknown
 from assay.estimation.options import Limits, Settings, level_option, option, seed_option
 from assay.estimation.statistic import Floats, Ints
-from assay.statistics.blocks import (
+from assay.statistics.components.blocks import (
     Balanced,
     Terms,
     balanced_table,
@@ -29,7 +29,7 @@ from assay.statistics.blocks import (
     left_over,
     nested_codes,
 )
-from assay.statistics.blocks import (
+from assay.statistics.components.blocks import (
     untold as not_identified,
 )
 

@@ -26,8 +26,8 @@ from assay.psychometrics.design import CoefficientName, Design, DisattenuationSe
 from assay.psychometrics.words import Finding
 from assay.reporting import pictures
 from assay.reporting.tables import interval
-from assay.statistics.bivariate import FURTHEST, Family, JointFit, fit_joint
-from assay.statistics.blocks import cross_codes
+from assay.statistics.components.bivariate import FURTHEST, Family, JointFit, fit_joint
+from assay.statistics.components.blocks import cross_codes
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

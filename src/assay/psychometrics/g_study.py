@@ -28,7 +28,7 @@ from assay.psychometrics.components import (
 )
 from assay.psychometrics.d_study import DStudy, compare_scenarios, project
 from assay.psychometrics.design import Design, DStudySettings, Estimator, GStudySettings, LoopSettings, design_of
-from assay.statistics.reml import Ratio
+from assay.statistics.components.reml import Ratio
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

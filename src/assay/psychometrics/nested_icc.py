@@ -21,9 +21,9 @@ from assay.estimation.statistic import Floats
 from assay.psychometrics.design import NOTHING
 from assay.reporting import pictures
 from assay.reporting.tables import estimated, interval
-from assay.statistics.blocks import Blocks, Terms, anova, left_over, untold
-from assay.statistics.reml import Ratio, fit, profile
-from assay.statistics.variance import OneWay, OneWayLikely
+from assay.statistics.components.blocks import Blocks, Terms, anova, left_over, untold
+from assay.statistics.components.reml import Ratio, fit, profile
+from assay.statistics.components.variance import OneWay, OneWayLikely
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

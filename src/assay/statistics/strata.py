@@ -20,7 +20,7 @@ from assay.data.ratings import cluster_codes
 from assay.data.structure.groups import LEAST_HELD, LEAST_PER_PART, MOST_VALUES, THIRDS, ItemGroups, item_groups
 from assay.errors import DesignError
 from assay.estimation.statistic import Bools, Floats, Ints
-from assay.statistics.blocks import cross_codes
+from assay.statistics.components.blocks import cross_codes
 
 
 @dataclass(frozen=True, eq=False)

@@ -14,7 +14,7 @@ from typing import Any, Literal
 
 from assay.data.scales import OddOneOut, Scale, SpanLabels
 from assay.errors import DataError, StudyError, listing, unknown
-from assay.statistics.triplets import Sampler, Triplet, name_of
+from assay.statistics.comparisons.triplets import Sampler, Triplet, name_of
 from assay.study.definition import STUDY_FILE
 from assay.study.items import chance, items_of_file, read_rows
 from assay.study.schema import TRIPLET, ItemsPart, StudyFile, kind_of, scale_of

@@ -28,7 +28,7 @@ from assay.replacement.panel import Expertise
 from assay.reporting import pictures
 from assay.reporting.page import SIGNS, Marks, Part
 from assay.reporting.tables import marks_text
-from assay.statistics.blocks import cross_codes
+from assay.statistics.components.blocks import cross_codes
 from assay.verdict import words
 from assay.verdict.cells import (
     DIMENSIONS,

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self, TypeVar
 import numpy as np
 import polars as pl
 
-from assay.concordance.disagreement import farthest_items
+from assay.concordance.groups.disagreement import farthest_items
 from assay.concordance.page import farthest_part
 from assay.data.annotations import Annotations
 from assay.data.chunks import Chunks

@@ -23,7 +23,7 @@ from assay.estimation.intervals import adjust_p
 from assay.estimation.options import Settings, level_option, option, seed_option
 from assay.estimation.result import Exclusion, fingerprint_with
 from assay.estimation.statistic import Floats, Ints
-from assay.statistics.blocks import untold
+from assay.statistics.components.blocks import untold
 
 # -- Options ---------------------------------------------------------------------------------------
 

@@ -20,7 +20,7 @@ import sqlalchemy as sa
 
 from assay.data.columns import PART
 from assay.errors import ChangedStudyError, StudyError, counted, listing
-from assay.statistics.triplets import Sampler, name_of
+from assay.statistics.comparisons.triplets import Sampler, name_of
 from assay.study.items import Item, chance
 from assay.study.schema import OUTPUT_ABOUT, TRIPLET, TRIPLET_ITEMS, Role
 from assay.study.store import tables

@@ -18,7 +18,7 @@ from typing import Annotated, Any, Literal
 from fastapi import APIRouter, Depends, Form, Response
 from fastapi.responses import JSONResponse, RedirectResponse
 
-from assay.collecting.overview import Moment, plan_of
+from assay.collecting.desk.overview import Moment, plan_of
 from assay.collecting.report_process import REPORT_POLICY, ReportProcess, near
 from assay.collecting.serving import AppState, Refused, Shared, acting, lead
 from assay.study import LOOKS

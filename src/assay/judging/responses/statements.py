@@ -24,7 +24,7 @@ from assay.judging.criteria import (
     named_entry,
     values_of_criterion,
 )
-from assay.judging.label_words import (
+from assay.judging.responses.label_words import (
     BULLET,
     DOUBTFUL,
     LONGEST_LINE,

@@ -14,7 +14,7 @@ from functools import cached_property
 import numpy as np
 
 from assay.estimation.statistic import Bools, Floats, Ints
-from assay.statistics.round_robin import RoundRobin, TextBlocks
+from assay.statistics.comparisons.round_robin import RoundRobin, TextBlocks
 
 # -- Choices of the odd one of three ---------------------------------------------------------------
 

@@ -13,8 +13,8 @@ from datetime import datetime
 from typing import Any, Literal, Protocol
 
 from assay.errors import listing
-from assay.judging.http import CallFailed, Completion, failure
-from assay.judging.providers import Service
+from assay.judging.services.http import CallFailed, Completion, failure
+from assay.judging.services.providers import Service
 
 Bodies = Mapping[str, Mapping[str, Any]]
 """The body of each single call, by the name of its request in the batch."""
@@ -344,4 +344,4 @@ FORMS: dict[str, BatchForm] = {
     "openai": OpenAIBatches(), "azure": AzureBatches(), "mistral": MistralBatches(), "anthropic": AnthropicBatches(),
     "google": GoogleBatches(),
 }  # fmt: skip
-"""By the word in `assay.judging.providers.PROVIDERS`."""
+"""By the word in `assay.judging.services.providers.PROVIDERS`."""

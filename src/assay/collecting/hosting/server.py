@@ -14,8 +14,8 @@ import threading
 from multiprocessing.process import BaseProcess
 from typing import Any
 
-from assay.collecting.app import app_of, make_app
-from assay.collecting.connections import LOGGING, open_files
+from assay.collecting.hosting.app import app_of, make_app
+from assay.collecting.hosting.connections import LOGGING, open_files
 from assay.collecting.invitations import Signer, personal_link, secret_of, signer_of
 from assay.errors import StudyError
 from assay.study.definition import Study, load_study
@@ -37,7 +37,7 @@ busy machine."""
 WATCHED_EVERY = 0.2
 """Seconds between two checks of the worker processes: uvicorn replaces one within half a second."""
 
-CONNECTION = "assay.collecting.connections:GuardedConnection"
+CONNECTION = "assay.collecting.hosting.connections:GuardedConnection"
 """The class of connections, by name: worker processes are handed the settings, and load the class themselves."""
 
 _SETTINGS = "ASSAY_SERVE"
@@ -109,7 +109,7 @@ def serve(
     ended = threading.Event()
     threading.Thread(target=_log_restarts, args=(ended,), daemon=True).start()
     try:
-        uvicorn.run("assay.collecting.server:worker", factory=True, workers=workers, **common)
+        uvicorn.run("assay.collecting.hosting.server:worker", factory=True, workers=workers, **common)
     finally:
         ended.set()
 

@@ -13,8 +13,8 @@ from time import monotonic
 from typing import Protocol
 
 from assay.errors import require
-from assay.judging.http import CallFailed, Completion, Provider, Request
-from assay.judging.providers import PROVIDERS
+from assay.judging.services.http import CallFailed, Completion, Provider, Request
+from assay.judging.services.providers import PROVIDERS
 from assay.study.items import canonical
 from assay.study.schema import Judge, RateLimits, TokenKind
 

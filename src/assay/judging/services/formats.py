@@ -1,6 +1,6 @@
 """The wire formats of services: address, request body and response of a call.
 
-A format makes no call: `assay.judging.providers.Service` posts one body at a time, `assay.judging.batch` many.
+A format makes no call: `assay.judging.services.providers.Service` posts one body at a time, `assay.judging.batch` many.
 """
 
 from __future__ import annotations
@@ -11,8 +11,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from assay.judging.http import Alternatives, Completion, Finish, Request, chat_body, count
 from assay.judging.prompts import Message
+from assay.judging.services.http import Alternatives, Completion, Finish, Request, chat_body, count
 
 
 class ServiceFormat(Protocol):

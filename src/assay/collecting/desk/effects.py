@@ -11,7 +11,7 @@ from typing import Literal
 
 from assay.collecting.assignment import OpenPlaces, stop_reasons
 from assay.collecting.design import Session, StudyDesign
-from assay.collecting.overview import Snapshot
+from assay.collecting.desk.overview import Snapshot
 from assay.errors import counted, listing
 from assay.study.store.connection import Connection
 from assay.study.store.people import (

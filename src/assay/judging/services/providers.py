@@ -19,7 +19,9 @@ from urllib.parse import urlencode, urlsplit
 from urllib.request import getproxies
 
 from assay.errors import JudgeError, listing, require, unknown
-from assay.judging.formats import (
+from assay.judging.prompts import is_near
+from assay.judging.records import CommandJudge, FunctionJudge, Outputs, OutputsFirst, Program, Recorded, TrainedReplies
+from assay.judging.services.formats import (
     MOST,
     AnthropicFormat,
     AzureFormat,
@@ -28,7 +30,7 @@ from assay.judging.formats import (
     ResponsesFormat,
     ServiceFormat,
 )
-from assay.judging.http import (
+from assay.judging.services.http import (
     CallFailed,
     Completion,
     Provider,
@@ -39,8 +41,6 @@ from assay.judging.http import (
     mask_key,
     requested_wait,
 )
-from assay.judging.prompts import is_near
-from assay.judging.records import CommandJudge, FunctionJudge, Outputs, OutputsFirst, Program, Recorded, TrainedReplies
 from assay.plugins import Registry
 from assay.study.schema import Judge, System
 

@@ -16,7 +16,7 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 from assay.collecting.design import StudyDesign
-from assay.collecting.effects import EditKey, effects, setting_words
+from assay.collecting.desk.effects import EditKey, effects, setting_words
 from assay.collecting.markdown import GuideChange, guide_changes, guide_passages
 from assay.errors import ChangedStudyError, StudyError, listing
 from assay.reporting.page import atomic_write

@@ -14,7 +14,9 @@ from fastapi.responses import JSONResponse
 from starlette.exceptions import HTTPException
 
 from assay._version import __version__
-from assay.collecting import crowd, desk_report, lead, people, serving
+from assay.collecting import crowd, people, serving
+from assay.collecting.desk import lead
+from assay.collecting.desk import report as desk_report
 from assay.collecting.languages import Said
 from assay.collecting.serving import BIGGEST_BODY, POLICY, Refused, Serving
 from assay.study.definition import Study

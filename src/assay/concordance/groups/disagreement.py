@@ -11,7 +11,6 @@ import numpy as np
 import polars as pl
 
 from assay.concordance import plots, words
-from assay.concordance.between_groups import group_frame, group_rows
 from assay.concordance.coefficient import (
     CoefficientSettings,
     Measure,
@@ -21,6 +20,7 @@ from assay.concordance.coefficient import (
     label_word,
     small_sample_intervals,
 )
+from assay.concordance.groups.between_groups import group_frame, group_rows
 from assay.concordance.measures import fleiss, scott
 from assay.data.annotations import Annotations, Answers, Repeats
 from assay.data.chunks import Chunks

@@ -210,8 +210,8 @@ class TwoWayLikely:
     The likelihood depends on sums over the items of each number of labels: their number, who labelled which together,
     and totals. NaN in the cases of `Components`.
 
-    `assay.statistics.reml` fits one table at a time from its labels. Here thousands of resamples, known only by their
-    sums, are fitted in one search.
+    `assay.statistics.components.reml` fits one table at a time from its labels. Here thousands of resamples, known only
+    by their sums, are fitted in one search.
 
     Attributes
     ----------

@@ -18,8 +18,8 @@ from typing import Protocol
 import numpy as np
 
 from assay.estimation.statistic import Floats, Ints
-from assay.statistics.blocks import MOST_CELLS, Balanced, contrasts, nested_codes
-from assay.statistics.reml import INSIDE
+from assay.statistics.components.blocks import MOST_CELLS, Balanced, contrasts, nested_codes
+from assay.statistics.components.reml import INSIDE
 
 MOST_STEPS = 100
 """Most scoring steps of a search; a search takes ten or twenty."""

@@ -10,8 +10,8 @@ from typing import Any
 
 from assay.data.scales import Label, Scale
 from assay.judging.criteria import Criterion
-from assay.judging.label_words import ENDING
 from assay.judging.places import LABEL_KEY
+from assay.judging.responses.label_words import ENDING
 
 LEAST_ON_LABELS = 0.5
 """Required probability on labels: with less, the position is not that of a label, or the model meant something else."""

@@ -17,7 +17,8 @@ from typing import Any
 
 from assay.data.scales import LONGEST_SPAN_TEXT, Label, Listed, Nominal, Scale, SpanLabels
 from assay.judging.criteria import LABEL_KEYS, REASON_KEYS, Criterion, values_of_criterion
-from assay.judging.label_words import (
+from assay.judging.places import CRITERION_LINE, CriterionPlaces, find_criterion_lines
+from assay.judging.responses.label_words import (
     BULLET,
     DOUBTFUL,
     LONGEST_LINE,
@@ -33,8 +34,7 @@ from assay.judging.label_words import (
     takes_any_word,
     unwrap,
 )
-from assay.judging.places import CRITERION_LINE, CriterionPlaces, find_criterion_lines
-from assay.judging.statements import (
+from assay.judging.responses.statements import (
     DECODER,
     FINDERS,
     MOST_BRACES,

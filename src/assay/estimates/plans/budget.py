@@ -20,7 +20,7 @@ from assay.data.chunks import Chunks
 from assay.errors import DesignError, unknown
 from assay.estimates import words
 from assay.estimates.judge_means import LEAST_CROSSED, ONE_JUDGE, JudgeRuns, RotatedRuns
-from assay.estimates.label_plan import LabelMoments, shared_correlation, sort_numbers
+from assay.estimates.plans.label_plan import LabelMoments, shared_correlation, sort_numbers
 from assay.estimation.intervals import Estimate, estimate_by_ends
 from assay.estimation.options import Limits, Settings, option, question, seed_option
 from assay.estimation.result import ResultOfRows, Run, fingerprint_with

@@ -34,10 +34,10 @@ from assay.collecting.assignment import PAUSED, additions_words, failed_checks
 from assay.collecting.behaviour import FEWEST_ITEMS as FEWEST_COMPARED
 from assay.collecting.behaviour import label_words
 from assay.collecting.design import Asked, StudyDesign, is_wrong
-from assay.collecting.desk_report import report_on_desk
-from assay.collecting.editing import StaleEditError, StudyEdit, apply_edit, preview_edit
-from assay.collecting.effects import EditKey, setting_words
-from assay.collecting.overview import REASONS, DisagreementReason, ItemProgress, Moment, Overview, PersonRow
+from assay.collecting.desk.editing import StaleEditError, StudyEdit, apply_edit, preview_edit
+from assay.collecting.desk.effects import EditKey, setting_words
+from assay.collecting.desk.overview import REASONS, DisagreementReason, ItemProgress, Moment, Overview, PersonRow
+from assay.collecting.desk.report import report_on_desk
 from assay.collecting.people import preview_pages, served_guide_picture
 from assay.collecting.serving import (
     BIGGEST,
@@ -210,7 +210,7 @@ def person_sheet(design: StudyDesign, name: str, minutes: Mapping[str, float]) -
     Parameters
     ----------
     minutes : dict
-        Median minutes per item, by annotator, see `assay.collecting.overview.Watch.minutes`.
+        Median minutes per item, by annotator, see `assay.collecting.desk.overview.Watch.minutes`.
     """
     with design.store.reading() as db:
         person = store_people.find(db, name)
@@ -396,7 +396,7 @@ def _line(row: dict[str, Any]) -> bytes:
     return json.dumps(row, ensure_ascii=False).encode("utf-8", "backslashreplace") + b"\n"
 
 
-README = (Path(__file__).parent / "templates" / "record.txt").read_text("utf-8").replace("{version}", __version__)
+README = (Path(__file__).parents[1] / "templates" / "record.txt").read_text("utf-8").replace("{version}", __version__)
 """Description of each file and column of the archive."""
 
 

@@ -179,7 +179,7 @@ class Seldom(logging.Filter):
 LOGGING: dict[str, Any] = {
     "version": 1,
     "disable_existing_loggers": False,
-    "filters": {"seldom": {"()": "assay.collecting.connections.Seldom"}},
+    "filters": {"seldom": {"()": "assay.collecting.hosting.connections.Seldom"}},
     "formatters": {"line": {"format": "%(asctime)s %(levelname)s %(message)s"}},
     "handlers": {"log": {"class": "logging.StreamHandler", "formatter": "line", "filters": ["seldom"]}},
     "root": {"handlers": ["log"], "level": "WARNING"},

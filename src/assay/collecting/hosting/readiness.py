@@ -20,8 +20,8 @@ from urllib.error import URLError
 from urllib.parse import urlsplit
 from urllib.request import ProxyHandler, build_opener
 
-from assay.collecting.app import make_app
-from assay.collecting.server import SIGN_OF_LIFE, check_reach, is_loopback
+from assay.collecting.hosting.app import make_app
+from assay.collecting.hosting.server import SIGN_OF_LIFE, check_reach, is_loopback
 from assay.errors import AssayError, counted
 from assay.study.definition import Study
 from assay.study.store.answers import answers_so_far
@@ -72,7 +72,7 @@ def check_server(
     base_url: str | None = None,
     changed: Changed | None = None,
 ) -> Iterator[ReadinessCheck]:
-    """Check, one after the other, what `assay.collecting.server.serve` needs; for the parameters see there.
+    """Check, one after the other, what `assay.collecting.hosting.server.serve` needs; for the parameters see there.
 
     The store is opened as a copy, worker processes load the application and end, and a small server answers at the
     public address for as long as the check of the address takes.
@@ -173,7 +173,7 @@ def _check_port(host: str, port: int, secret: str | None) -> ReadinessCheck:
 
 def _check_workers(workers: int) -> ReadinessCheck:
     """Start as many processes as there would be workers, and time how long they take to load the application."""
-    command = [sys.executable, "-c", "import assay.collecting.app"]
+    command = [sys.executable, "-c", "import assay.collecting.hosting.app"]
     began = time.monotonic()
     started = [subprocess.Popen(command, stdin=subprocess.DEVNULL, stderr=subprocess.DEVNULL) for _ in range(workers)]
     try:

@@ -1,0 +1,1 @@
+"""The desk on which leads run a study."""

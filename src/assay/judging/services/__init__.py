@@ -1,0 +1,1 @@
+"""The services that models are asked through: addresses, wire formats, limits."""

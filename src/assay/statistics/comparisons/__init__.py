@@ -1,0 +1,1 @@
+"""Votes between systems and choices among three."""

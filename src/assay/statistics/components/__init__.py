@@ -1,0 +1,1 @@
+"""Variance components and the products that they are made of."""
