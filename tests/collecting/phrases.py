@@ -13,7 +13,7 @@ from assay.study.schema import KINDS
 
 ROOM = Path(assay.collecting.__file__).parent
 TEMPLATES = [path for path in sorted((ROOM / "templates").glob("*.html")) if not path.name.startswith("lead")]
-_LEAD = {"lead.py", "overview.py", "desk_report.py"}
+_LEAD = {"desk/lead.py", "desk/overview.py", "desk/report.py"}
 _SAY = re.compile(r'\bsay\(\s*"((?:[^"\\]|\\.)*)"')
 
 
@@ -31,8 +31,8 @@ def page_phrases() -> set[str]:
             if isinstance(call.node, nodes.Name) and call.node.name == "say":
                 assert isinstance(call.args[0], nodes.Const), f"{path.name}: say() is given {call.args[0]}"
                 found.add(call.args[0].value)
-    for path in sorted(ROOM.glob("*.py")):
-        if path.name not in _LEAD:
+    for path in sorted(ROOM.rglob("*.py")):
+        if path.relative_to(ROOM).as_posix() not in _LEAD:
             found |= _said_in(ast.parse(path.read_text(encoding="utf-8")))
     return found
 

@@ -148,8 +148,8 @@ def test_from_frame_determines_judges():
             (("a", "ann", 1), ("a", "ann", 2)),
             None,
             {},
-            "1 answer given several times (item 'a', annotator 'ann': rows 1, 2); remove the extra rows, or "
-            "number the answers in a column 'repeat'",
+            "1 answer given several times (item 'a', annotator 'ann': rows 1, 2); remove the extra rows, "
+            "number the answers in a column 'repeat', or write one label for all of them, such as the number of errors",
         ),
         (
             (("a", "ann", 1, 0.1), ("a", "ann", 2, 0.9), ("b", "ann", 2, 0.9)),

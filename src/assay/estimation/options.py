@@ -354,7 +354,7 @@ def _too_many_by_place(name: str, given: Sequence[Any], most: int, known: Collec
 def _refuse_separate_raters(name: str, further: Sequence[Any], places: Sequence[str]) -> None:
     """Refuse names of raters one by one, ``cohen_kappa(labels, "ann", "bob")``, with the call that has a list."""
     names = [one for one in further if isinstance(one, str)]
-    if names and places[:1] == ["annotators"] and len(names) == len(further):
+    if len(names) > 1 and places[:1] == ["annotators"] and len(names) == len(further):
         raise TypeError(f"{name}() takes the raters as one list: {name}(labels, annotators={names})")
 
 
