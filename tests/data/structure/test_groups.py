@@ -161,10 +161,10 @@ def test_item_groups_divides_lists_by_tag(write):
     has = rng.random((60, 5)) < 0.4
     has[:, 4] = np.arange(60) < 4
     topics = np.array(["news", "sport", "art", "food", "rare"])
-    found = groups_of(topics=[write(topics[row].tolist()) for row in has])
+    found = groups_of(n=[write(topics[row].tolist()) for row in has])
     assert found.unused == {}
     assert {one.name: one.codes.tolist() for one in found.strata if one.finer} == {
-        f"topics ({topic})": has[:, k].astype(int).tolist() for k, topic in enumerate(topics[:4])
+        f"n ({topic})": has[:, k].astype(int).tolist() for k, topic in enumerate(topics[:4])
     }
     prose = [f"First came number {k}, which nobody had seen before; then nothing happened for weeks" for k in range(60)]
     assert groups_of(text=prose).strata == ()

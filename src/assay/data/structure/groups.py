@@ -262,14 +262,13 @@ def _tags(column: str, cells: pl.Series) -> Iterator[Stratum]:
     if float(cells.str.len_chars().mean() or 0) > LONGEST_LIST:  # type: ignore[arg-type]
         return
     tags = cells.str.replace_all(TAGS.pattern, "\x1f").str.split("\x1f")
-    each = tags.explode().drop_nulls()
+    each = tags.explode().drop_nulls().rename("tag")
     counts = each.filter(each != "").value_counts(name="n")
     long = float(each.str.len_chars().mean() or 0) > LONGEST_TAG  # type: ignore[arg-type]
     if long or (tags.list.len() > 1).sum() < LEAST_HELD or 2 * counts.height > cells.count():
         return
     often = counts.filter((pl.col("n") >= LEAST_HELD) & (pl.col("n") <= len(cells) - LEAST_HELD))
-    name = often.columns[0]
-    for tag in often.sort((pl.col("n") - len(cells) / 2).abs(), name)[name].head(MOST_TAGS):
+    for tag in often.sort((pl.col("n") - len(cells) / 2).abs(), "tag")["tag"].head(MOST_TAGS):
         has = tags.list.contains(tag).fill_null(False)
         yield Stratum(f"{column} ({tag})", _dense(has.cast(pl.Int64).to_numpy()), finer=True)
 
