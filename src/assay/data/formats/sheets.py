@@ -92,11 +92,14 @@ def _spreadsheet(path: Path, wanted: str | None) -> tuple[pl.DataFrame, list[str
     rivals = [name for name, grid in tables.items() if name != largest and grid.height * grid.width > 0.34 * size]
     if rivals:
         alike = [name for name, grid in tables.items() if grid.row(0) == tables[largest].row(0)]
+        # "Wave 1" and "Wave 2" with columns of the same raters need not be criteria.
+        numbered = len({re.sub(r"\d+", "", name) for name in alike}) == 1 and tables[largest].width > LEAST_OF_RATER
+        all_of_them = len(alike) > 1 and not numbered
         each = f". If each sheet has the labels of one annotator or criterion, read all of them with sheet={alike}"
         raise DataError(
             f"{path} contains several tables, in the sheets {listing([repr(n) for n in tables], 6)}; select one with "
             f"sheet='{largest}'{each if len(alike) > 1 else ''}",
-            advised={"sheet": alike if len(alike) > 1 else largest},
+            advised={"sheet": alike if all_of_them else largest},
         )
     others = [name for name in found if name != largest]
     skipped = f", skipped {listing([repr(name) for name in others], 4)}" if others else ""
@@ -104,6 +107,9 @@ def _spreadsheet(path: Path, wanted: str | None) -> tuple[pl.DataFrame, list[str
     notes = [f"sheet '{name}' could define codes; to use it, set codes='{name}'" for name in keys]
     return tables[largest], [f"read sheet '{largest}'{skipped}", *notes] if others else []
 
+
+LEAST_OF_RATER = 3
+"""Columns of a sheet of one annotator, at most: the item, its text and the label."""
 
 _CODE, _WORD = (
     re.compile(r"codes?|values?|keys?|numbers?|scores?"),
