@@ -7,7 +7,7 @@ same groups.
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
@@ -136,11 +136,12 @@ def item_groups(
             continue
         view = ColumnView(items[name])
         moments = view.moments
+        dates = {} if moments is None else calendar(moments)
         reason = _reason(view if moments is None else ColumnView(moments.rename(name)), said)
         held: list[Stratum] = []
         if reason not in ("one value", "labels or gold labels", "the labels' own words"):
             cells = _joined(items[name]) if view.lists else view.texts
-            held = [one for one in _patterns(view, cells, moments) if _is_held(one.codes)]
+            held = [one for one in _patterns(view, cells, dates) if _is_held(one.codes)]
         if reason is not None:
             if not held:
                 unused[name] = reason
@@ -148,23 +149,20 @@ def item_groups(
             if reason == "the labels' own words" and items.height >= LEAST_HELD * view.n_values:
                 own.append(Stratum(name, parts_of(view)))
             continue
-        stratum = _stratum(view, moments)
+        stratum = _stratum(view, moments, dates)
         found += [*([stratum] if stratum is not None else []), *held]
         if stratum is None and not held:
             unused[name] = "values of few items" if view.n_values > 1 else "one value"
     return ItemGroups(tuple(found), unused, tuple(own))
 
 
-def _stratum(view: ColumnView, moments: pl.Series | None) -> Stratum | None:
+def _stratum(view: ColumnView, moments: pl.Series | None, dates: Mapping[str, Codes]) -> Stratum | None:
     """Return the parts of a column: its values if they have several items each, and else parts of its numbers."""
     dated = moments is not None
     if moments is not None:
         view = ColumnView(moments.rename(view.name))
     numbers = _numbers(view) if dated or _is_cut(view) else None
-    values = [view.codes]
-    if moments is not None:
-        parts = calendar(moments)
-        values += [parts[name] for name in ORDERED]
+    values = [view.codes, *(dates[name] for name in ORDERED if dates)]
     whole = next((codes for codes in values if _is_held(codes)), None)
     codes = parts_of(view, min(MOST_VALUES, max(view.rows // LEAST_PER_PART, 1)))
     if whole is not None and whole.max() > codes.max():
@@ -226,15 +224,14 @@ ORDERED = ("day", "week", "month")
 """The parts of a calendar that follow each other, from the finest."""
 
 
-def _patterns(view: ColumnView, cells: pl.Series, moments: pl.Series | None) -> Iterator[Stratum]:
+def _patterns(view: ColumnView, cells: pl.Series, dates: Mapping[str, Codes]) -> Iterator[Stratum]:
     """Yield what a column also shows: of dates the weekday, of links the site, of lists the tags."""
-    if moments is not None:
-        parts = calendar(moments)
-        finest = next((name for name in ORDERED if _is_held(parts[name])), "")
+    if dates:
+        finest = next((name for name in ORDERED if _is_held(dates[name])), "")
         told = {"day": ("weekday", "month of the year"), "month": ("month of the year",)}.get(finest, ())
         for name in ("weekday", "month of the year", "hour"):
             if name not in told:
-                yield Stratum(f"{view.name} ({name})", _dense(parts[name]), finer=True)
+                yield Stratum(f"{view.name} ({name})", _dense(dates[name]), finer=True)
     elif view.is_text and not view.spaced:
         for name, form in (("site", SITE), ("folder", FOLDER)):
             part = cells.str.extract(form.pattern)
