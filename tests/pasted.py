@@ -36,6 +36,7 @@ ROOT = Path(__file__).parent.parent
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
 
 _BLOCK = re.compile(r"^```(sh|console|yaml)\n(.*?)^```", flags=re.M | re.S)
+_ENDS = re.compile(r"\s*```text\n[^\n]*\(exit (\d)\)")
 _NEEDS = re.compile(r"# needs (.*)\n")
 _INSTALLS = ("python -m pip ", "python -m pytest")
 
@@ -49,6 +50,8 @@ class Block:
     needs: str | None = None
     path: str | None = None
     text: str = ""
+    ends: int = 0
+    """The exit status of its last command: what is printed below the block says it, if it is not 0."""
 
 
 def blocks(page: Path) -> Iterator[Block]:
@@ -62,7 +65,8 @@ def blocks(page: Path) -> Iterator[Block]:
                 yield Block(line, path=name[1], text=text)
             continue
         needs = _NEEDS.match(text)
-        yield Block(line, tuple(_commands(kind, text)), needs[1] if needs else None)
+        ends = _ENDS.match(whole, found.end())
+        yield Block(line, tuple(_commands(kind, text)), needs[1] if needs else None, ends=int(ends[1]) if ends else 0)
 
 
 def _commands(kind: str, text: str) -> Iterator[str]:
@@ -197,7 +201,7 @@ class Newcomer:
             for command in block.commands if block.path is None else ():
                 if is_install(command):
                     continue
-                self._run(f"{page.name}:{block.line}", command)
+                self._run(f"{page.name}:{block.line}", command, block.ends if command is block.commands[-1] else 0)
                 done += 1
         return done
 
@@ -213,7 +217,7 @@ class Newcomer:
         path.parent.mkdir(exist_ok=True)
         path.write_text(yaml.safe_dump(study, sort_keys=False), encoding="utf-8")
 
-    def _run(self, where: str, command: str) -> None:
+    def _run(self, where: str, command: str, ends: int) -> None:
         if command.startswith("assay serve"):
             return self._serve(where, command)
         if command.startswith("export "):
@@ -223,7 +227,7 @@ class Newcomer:
             cwd=self.folder, env=self.environment, stdin=subprocess.DEVNULL, capture_output=True, text=True,
             timeout=600,
         )  # fmt: skip
-        assert ended.returncode == 0, f"{where}: {command}\nexit {ended.returncode}\n{ended.stderr[-2000:]}"
+        assert ended.returncode == ends, f"{where}: {command}\nexit {ended.returncode}\n{ended.stderr[-2000:]}"
         assert "Traceback" not in ended.stderr, f"{where}: {command}\n{ended.stderr[-2000:]}"
         return None
 

@@ -139,10 +139,15 @@ def reserved_port() -> socket.socket:
 
 
 class Server:
-    """``assay serve`` in a separate process, which can be killed and started again on the same port."""
+    """``assay serve`` in a separate process, which can be killed and started again on the same port.
 
-    def __init__(self, folder: Path, store: str | None = None, workers: int = 1, secret: str = SECRET) -> None:
-        self.folder, self.store, self.workers, self.secret = folder, store, workers, secret
+    Its command follows the words of ``before``.
+    """
+
+    def __init__(
+        self, folder: Path, store: str | None = None, workers: int = 1, secret: str = SECRET, before: Sequence[str] = ()
+    ) -> None:
+        self.folder, self.store, self.workers, self.secret, self.before = folder, store, workers, secret, before
         self._held = reserved_port()
         self.port = int(self._held.getsockname()[1])
         self.url = f"http://127.0.0.1:{self.port}"
@@ -152,7 +157,7 @@ class Server:
     def start(self, wait: float = 60) -> None:
         """Start it, and wait until it answers."""
         program = "from assay.cli.app import main; main()"
-        command = [sys.executable, "-c", program, "serve", str(self.folder), "--port", str(self.port)]
+        command = [*self.before, sys.executable, "-c", program, "serve", str(self.folder), "--port", str(self.port)]
         command += ["--store", self.store] if self.store else []
         command += ["--workers", str(self.workers)] if self.workers > 1 else []
         with self.log.open("ab") as log:

@@ -159,17 +159,15 @@ def test_locked_database_is_answered_in_time(tmp_path: Path) -> None:
 
 
 @pytest.fixture(params=["at most", "at first"])
-def running(tmp_path: Path, request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Any:
+def running(tmp_path: Path, request: pytest.FixtureRequest) -> Any:
     """A server limited to 1,024 open files, or able to raise the limit; and the link of an annotator."""
     folder = write_study(tmp_path / "study", items=4)
     study = load_study(folder)
     with open_store(study) as store:
         links = invite_people(study, store, ["ana"])
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    theirs = (1024, 1024 if request.param == "at most" else hard)
-    limited = functools.partial(subprocess.Popen, preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_NOFILE, theirs))
-    monkeypatch.setattr(subprocess, "Popen", limited)
-    with Server(folder) as server:
+    limit = "ulimit -n 1024" if request.param == "at most" else "ulimit -S -n 1024"
+    with Server(folder, before=("sh", "-c", f'{limit}; exec "$@"', "sh")) as server:
         resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
         try:
             yield server, links
@@ -229,7 +227,7 @@ def test_serve_starts_workers_that_take_twelve_seconds(tmp_path: Path, monkeypat
 def busy_machine(number: int, seconds: float) -> Iterator[None]:
     """So many processes that compute, a little after others in the queue; they end by themselves, too."""
     program = f"import time\nend = time.monotonic() + {seconds}\nwhile time.monotonic() < end: pass"
-    started = [subprocess.Popen([sys.executable, "-c", program], preexec_fn=lambda: os.nice(10)) for _ in range(number)]
+    started = [subprocess.Popen(["nice", "-n", "10", sys.executable, "-c", program]) for _ in range(number)]
     try:
         yield
     finally:
