@@ -11,13 +11,23 @@ import sqlite3
 import threading
 from collections import Counter
 from collections.abc import Callable
+from dataclasses import replace
 from datetime import UTC, datetime
 from functools import partial
 from typing import Any
 
 from aiohttp import web
 
-QUICK = {"first_wait": 0.005}
+from assay.judging.services.client import Patience
+
+QUICK = {"patience": Patience(first_wait=0.005, loading=0)}
+
+
+def patient(**ways: float) -> dict[str, Patience]:
+    """As `QUICK`, with another patience in these ways."""
+    return {"patience": replace(QUICK["patience"], **ways)}
+
+
 PRICE = {"price": {"input": 1.0, "output": 10.0}}  # 100 and 10 tokens a call: $0.0002
 
 Script = Callable[[int, dict[str, Any], "ChatServer"], "Say"]

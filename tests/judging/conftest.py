@@ -10,11 +10,7 @@ import yaml
 pytest.importorskip("aiohttp", reason='asking models needs the extra "judge"')
 pytest.importorskip("sqlalchemy", reason='a study needs the extra "judge"')
 
-from assay.judging.services import client
 from assay.study.definition import Study, load_study
-
-PATIENCE = {"tries": "TRIES", "loading": "LOADING_SECONDS", "unreadable": "UNREADABLE"}
-"""Constants of the client that tests set with the limits of a study."""
 
 
 @pytest.hookimpl(tryfirst=True)  # before pytest-xdist reads the marks
@@ -26,7 +22,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 @pytest.fixture
-def make_study(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Study]:
+def make_study(tmp_path: Path) -> Callable[..., Study]:
     """A study folder with n items, one 1-5 question and one judge at a URL; keys replace parts of it."""
 
     def make(n: int = 20, url: str = "http://127.0.0.1:9/v1", *, judge: dict[str, Any] | None = None, **parts: Any):
@@ -40,12 +36,6 @@ def make_study(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[...,
             "judges": [{"name": "m1", "model": "tiny", "base_url": url} | (judge or {})],
             "limits": {"concurrency": 10, "timeout": 5},
         }
-        patience = {"loading": 0} if "limits" not in parts else {}
-        if "limits" in parts:
-            patience = {name: parts["limits"].get(name) for name in PATIENCE if name in parts["limits"]}
-            parts["limits"] = {name: value for name, value in parts["limits"].items() if name not in PATIENCE}
-        for name, value in patience.items():
-            monkeypatch.setattr(client, PATIENCE[name], float("inf") if value is None else value)
         (folder / "study.yaml").write_text(yaml.safe_dump(content | parts, sort_keys=False))
         return load_study(folder)
 

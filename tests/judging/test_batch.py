@@ -195,7 +195,7 @@ def test_batch_study_respects_max_cost(make_study):
     with ChatServer() as server:
         server.looks = 2
         judge = judged(server, "openai") | {"max_tokens": 10}
-        study = make_study(20, judge=judge, limits={"max_cost": 0.001, "loading": 0})
+        study = make_study(20, judge=judge, limits={"max_cost": 0.001})
         first = batch_study(study, tell=told.append)
         assert 3 <= first.sent <= 8
         assert batch_study(study, tell=told.append).sent == 0, "what is under way counts"

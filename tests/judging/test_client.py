@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import itertools
 import json
+import math
 import re
 import socket
 import sqlite3
@@ -14,7 +15,7 @@ from collections import Counter
 from types import SimpleNamespace
 
 import pytest
-from chat_server import PRICE, QUICK, ChatServer, Say, item_of, rows
+from chat_server import PRICE, QUICK, ChatServer, Say, item_of, patient, rows
 
 from assay.errors import JudgeError, StudyError
 from assay.judging import run
@@ -22,7 +23,7 @@ from assay.judging.dry_run import estimate_study, requests_of
 from assay.judging.prompts import is_near
 from assay.judging.run import Claims, judge_study
 from assay.judging.services import client
-from assay.judging.services.client import Bucket, Budget
+from assay.judging.services.client import Bucket, Budget, Patience
 from assay.judging.services.http import CallFailed, Completion, Request, failure, keepable, not_sent
 from assay.reading import study_labels
 from assay.study.schema import Judge, RateLimits
@@ -254,11 +255,11 @@ def test_thirty_unreadable_replies_of_thirty_stop_the_judge_with_words(make_stud
 
 def test_how_many_unreadable_replies_stop_a_judge_is_a_limit(make_study):
     with ChatServer(lambda n, body, server: Say("It depends on who reads it.")) as server:
-        study = make_study(30, server.url, limits={"concurrency": 1, "unreadable": None})
-        done = judge_study(study)
+        study = make_study(30, server.url, limits={"concurrency": 1})
+        done = judge_study(study, **patient(unreadable=math.inf))
         assert (done.missing, done.stopped, server.count) == (30, None, 60)
-        study = make_study(60, server.url, limits={"concurrency": 1, "unreadable": 6})
-        assert "gave 6 " in str(judge_study(study).stopped)
+        study = make_study(60, server.url, limits={"concurrency": 1})
+        assert "gave 6 " in str(judge_study(study, **patient(unreadable=6)).stopped)
         assert server.count == 66
 
 
@@ -472,14 +473,12 @@ class Scripted:
         return reply
 
 
-def endpoint(told=None, **limits):
+def endpoint(told=None, tries=3, loading=0, **limits):
     stopping = asyncio.Event()
     tell = (lambda words: None) if told is None else told.append
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(client, "TRIES", limits.pop("tries", 3))
-        patch.setattr(client, "LOADING_SECONDS", limits.pop("loading", 0))
-        own = RateLimits(**{"concurrency": 4} | limits)
-        return client.Endpoint(own, stopping=stopping, first_wait=0.5, where="x.org", tell=tell)
+    patience = Patience(tries=tries, loading=loading)
+    own = RateLimits(**{"concurrency": 4} | limits)
+    return client.Endpoint(own, stopping=stopping, where="x.org", tell=tell, patience=patience)
 
 
 def test_tokens_of_a_reply_are_taken_off_what_may_be_used_a_minute(monkeypatch):
@@ -909,7 +908,7 @@ def test_judge_study_sends_each_refused_call_in_flight_again(make_study, refused
         return Say()
 
     with ChatServer(script) as server:
-        limits = {"concurrency": 20, "loading": 0}
+        limits = {"concurrency": 20}
         done = judge_study(make_study(60, server.url, judge={"max_tokens": 50}, limits=limits), **QUICK)
         assert (done.answered, done.failed, done.left) == (60, 0, 0)
         assert server.count == 60 + 20 * len(refused)
@@ -970,8 +969,8 @@ def test_server_that_loads_its_model_is_waited_for_and_that_is_said(make_study):
     told = []
     loading = Say(status=503, error="Loading model")
     with ChatServer(lambda n, body, server: loading if n <= 30 else Say()) as server:
-        study = make_study(3, server.url, limits={"concurrency": 2, "tries": 2, "loading": 60})
-        done = judge_study(study, first_wait=0.001, tell=told.append)
+        study = make_study(3, server.url, limits={"concurrency": 2})
+        done = judge_study(study, **patient(tries=2, first_wait=0.001, loading=60), tell=told.append)
     assert (done.answered, done.failed) == (3, 0)
     (words,) = told
     assert "does not accept calls yet (HTTP 503: Loading model). If it is loading its model, the run continues" in words
@@ -983,9 +982,9 @@ def test_server_that_never_comes_is_given_up_after_the_wait(make_study):
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
-    study = make_study(20, f"http://127.0.0.1:{port}/v1", limits={"tries": 2, "loading": 1.5})
+    study = make_study(20, f"http://127.0.0.1:{port}/v1")
     with pytest.raises(JudgeError, match="cannot be asked: the connection broke"):
-        judge_study(study, first_wait=0.01, tell=told.append)
+        judge_study(study, **patient(tries=2, first_wait=0.01, loading=1.5), tell=told.append)
     assert len(told) == 1
     assert "does not accept calls yet (the connection broke" in told[0]
 
@@ -993,8 +992,9 @@ def test_server_that_never_comes_is_given_up_after_the_wait(make_study):
 def test_server_that_is_busy_and_loads_nothing_is_tried_as_often_as_before(make_study):
     told = []
     with ChatServer(lambda n, body, server: Say(status=503, error="overloaded")) as server:
-        study = make_study(1, server.url, limits={"concurrency": 1, "tries": 3, "loading": 60})
-        assert judge_study(study, first_wait=0.001, tell=told.append).failed == 1
+        study = make_study(1, server.url, limits={"concurrency": 1})
+        done = judge_study(study, **patient(tries=3, first_wait=0.001, loading=60), tell=told.append)
+        assert done.failed == 1
         assert server.count == 3
     assert not told
 

@@ -9,7 +9,6 @@ import time
 
 import pytest
 
-from assay.judging.services import client
 from assay.judging.services.client import HOPELESS, UNREADABLE_TWICE, Bucket, Gate, Health, duration, probe_request
 from assay.judging.services.http import (
     CallFailed,
@@ -267,20 +266,20 @@ def blamed(health, error, proof=None):
 
 
 def test_failures_in_a_row_make_the_judge_suspect():
-    health, busy = Health(2), CallFailed("retry", "busy", status=503)
+    health, busy = Health(2, unreadable=20), CallFailed("retry", "busy", status=503)
     assert [blamed(health, busy) for _ in range(HOPELESS)] == [(True, False)] * (HOPELESS - 1) + [(True, True)]
     assert blamed(health, busy) == (True, False), "a reply to the probe counts as one"
-    many = Health(HOPELESS + 2)
+    many = Health(HOPELESS + 2, unreadable=20)
     assert [blamed(many, busy, busy)[1] for _ in range(HOPELESS + 2)] == [False] * (HOPELESS + 1) + [True]
     assert (many.stopped, many.dead) == ("cannot be asked: busy", True)
-    quiet = Health(1)
+    quiet = Health(1, unreadable=20)
     lost = CallFailed("rejected", "not recorded")
     assert [blamed(quiet, lost) for _ in range(HOPELESS + 1)] == [(True, False)] * (HOPELESS + 1)
 
 
 def test_one_fatal_failure_is_enough_to_ask_about_nothing():
     fatal, gone = CallFailed("fatal", "no such model", status=404), CallFailed("fatal", "wrong key", status=401)
-    health = Health(2)
+    health = Health(2, unreadable=20)
     assert blamed(health, fatal) == (True, True)
     assert blamed(health, fatal, CallFailed("retry", "busy", status=503)) == (True, True)
     assert (health.stopped, health.dead) == (None, False)
@@ -289,15 +288,14 @@ def test_one_fatal_failure_is_enough_to_ask_about_nothing():
     assert blamed(health, fatal) == (False, False)
 
 
-def test_health_stops_after_unparseable_responses(monkeypatch):
-    monkeypatch.setattr(client, "UNREADABLE", 5)
-    health = Health(1)
+def test_health_stops_after_unparseable_responses():
+    health = Health(1, unreadable=5)
     for again in (False, True, True, False, False):
         health.note_unreadable("no label", again=again)
     assert health.stopped is None, f"{UNREADABLE_TWICE} of them after the complaint"
     health.note_unreadable("no label", again=True)
     assert health.stopped == "gave 6 replies in a row that could not be read (the last: no label)"
-    other = Health(1)
+    other = Health(1, unreadable=5)
     for _ in range(3):
         other.note_unreadable("x", again=True)
     other.note_readable()

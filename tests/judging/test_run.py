@@ -23,7 +23,7 @@ from types import SimpleNamespace
 
 import polars as pl
 import pytest
-from chat_server import PRICE, QUICK, ChatServer, Say, faults, item_of, rows
+from chat_server import PRICE, QUICK, ChatServer, Say, faults, item_of, patient, rows
 from own_process import ask, ask_without_posix, start
 
 from assay.errors import JudgeError, StudyError
@@ -279,8 +279,8 @@ def test_service_that_never_answers_fails_the_question_and_the_next_run_asks_it(
         return Say(status=500) if item_of(body) in broken else Say()
 
     with ChatServer(script) as server:
-        study = make_study(4, server.url, limits={"concurrency": 2, "tries": 3})
-        done = judge_study(study, **QUICK)
+        study = make_study(4, server.url, limits={"concurrency": 2})
+        done = judge_study(study, **patient(tries=3))
         assert (done.answered, done.failed, done.left) == (3, 1, 1)
         assert "HTTP 500" in " ".join(done.reasons)
         broken.clear()
@@ -288,9 +288,9 @@ def test_service_that_never_answers_fails_the_question_and_the_next_run_asks_it(
 
 
 def test_service_that_is_not_there_stops_the_run(make_study):
-    study = make_study(100, "http://127.0.0.1:9/v1", limits={"concurrency": 5, "tries": 2, "loading": 0})
+    study = make_study(100, "http://127.0.0.1:9/v1", limits={"concurrency": 5})
     with pytest.raises(JudgeError, match=r"judge 'm1' .* cannot be asked: the connection broke"):
-        judge_study(study, **QUICK)
+        judge_study(study, **patient(tries=2))
 
 
 @pytest.fixture
@@ -426,8 +426,8 @@ def test_busy_service_is_asked_less_at_once(make_study):
         return Say(status=429, headers={"Retry-After": "0.05"}) if busy else Say(delay=0.02)
 
     with ChatServer(script) as server:
-        study = make_study(200, server.url, limits={"concurrency": 40, "tries": 30})
-        assert judge_study(study, **QUICK).answered == 200
+        study = make_study(200, server.url, limits={"concurrency": 40})
+        assert judge_study(study, **patient(tries=30)).answered == 200
         refused = server.count - 200
     assert refused < 200
 

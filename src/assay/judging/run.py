@@ -25,9 +25,11 @@ from assay.judging.plan import LEFT_TO_PEOPLE, Plan, check_comparisons, plan_stu
 from assay.judging.records import Recording
 from assay.judging.responses.replies import CUT_THINKING
 from assay.judging.services.client import (
+    PATIENCE,
     Budget,
     Endpoint,
     Health,
+    Patience,
     Pricer,
     Tell,
     cost_of,
@@ -155,7 +157,7 @@ def judge_study(
     progress: Callable[[Progress], None] | None = None,
     tell: Tell = log.warning,
     providers: dict[str, Provider] | None = None,
-    first_wait: float = 0.5,
+    patience: Patience = PATIENCE,
     changed: Changed | None = None,
     part: ItemPart | None = None,
     allow_code: bool = False,
@@ -182,8 +184,8 @@ def judge_study(
         default.
     providers : dict, optional
         Providers by judge, instead of those in study.yaml.
-    first_wait : float
-        Seconds before the first retry of a failed call.
+    patience : Patience
+        How often a failed call is made again, how long the run waits for a service, and when it gives a judge up.
     changed : {"new-version", "same-question"}, optional
         How to treat a change of the study after which answers would no longer count: request them again (the old
         answers count again if the change is undone), or keep them.
@@ -224,7 +226,7 @@ def judge_study(
     answering = {judge.name: answering[judge.name] for judge in asked}
     recording = None if record is None else Recording(Path(record))
     asked_part = part_asked(study, part)
-    ways = _Ways(prices, retry, recording, progress, tell, first_wait, asked_part, stop)
+    ways = _Ways(prices, retry, recording, progress, tell, patience, asked_part, stop)
     with asyncio.Runner() as loop:
         try:
             loop.run(refuse_what_is_not_sent(asked, answering, study.config))
@@ -298,7 +300,7 @@ class _Ways:
     recording: Recording | None
     progress: Callable[[Progress], None] | None
     tell: Tell
-    first_wait: float
+    patience: Patience
     part: str | None
     """The items to label; None for all of them."""
     stop: Callable[[], bool] | None = None
@@ -332,10 +334,10 @@ class _Run:
             limits = self.limits.for_judge(judge)
             lane = (judge.provider, judge.base_url, limits)
             if lane not in self.lanes:
-                about: dict[str, Any] = {"first_wait": ways.first_wait, "where": _service_of(judge), "tell": ways.tell}
+                about: dict[str, Any] = {"where": _service_of(judge), "tell": ways.tell, "patience": ways.patience}
                 self.lanes[lane] = (Endpoint(limits, stopping=self.stopping, **about), [])
             self.lanes[lane][1].append(name)
-            self.health[name] = Health(limits.concurrency)
+            self.health[name] = Health(limits.concurrency, ways.patience.unreadable)
         self.budget = Budget(self.limits.max_cost, plan.judges, self.prices)
         self.shared: OrderedDict[tuple[Any, ...], _SharedCall] = OrderedDict()
         self.counts: Counter[str] = Counter()

@@ -100,32 +100,36 @@ class Bucket:
         self._left -= amount
 
 
-TRIES = 8
-"""How often a call is made before a busy service is given up."""
+@dataclass(frozen=True)
+class Patience:
+    """How often a run tries again, how long it waits for a service, and when it gives a judge up."""
 
-LOADING_SECONDS = 300.0
-"""Seconds to wait for a server that does not accept calls yet, such as one that is loading its model."""
+    tries: int = 8
+    """How often a call is made before a busy service is given up."""
+    first_wait: float = 0.5
+    """Seconds before the first retry of a failed call; later ones wait longer."""
+    loading: float = 300.0
+    """Seconds to wait for a server that does not accept calls yet, such as one that is loading its model."""
+    unreadable: float = 20
+    """Responses in a row without a readable label that stop their judge."""
+
+
+PATIENCE = Patience()
 
 
 class Endpoint:
     """One service with its limits, shared by the judges that ask it."""
 
     def __init__(
-        self,
-        limits: RateLimits,
-        *,
-        stopping: asyncio.Event,
-        first_wait: float,
-        where: str,
-        tell: Tell,
+        self, limits: RateLimits, *, stopping: asyncio.Event, where: str, tell: Tell, patience: Patience
     ) -> None:
         self.gate, self.stopping = Gate(limits.concurrency), stopping
         self._requests = Bucket(limits.requests_per_minute)
         self._tokens = Bucket(limits.tokens_per_minute)
         self._counts_tokens = limits.tokens_per_minute is not None
-        self._tries, self._first_wait, self._quiet_until = TRIES, first_wait, 0.0
+        self._patience, self._quiet_until = patience, 0.0
         self._where, self._tell = where, tell
-        self._loading, self._loads_until = LOADING_SECONDS, None if LOADING_SECONDS else 0.0
+        self._loads_until = None if patience.loading else 0.0
         self._answers = False
         """Whether it has taken a call by now."""
 
@@ -150,8 +154,8 @@ class Endpoint:
                 completion = await provider.complete(request)
             except CallFailed as error:
                 if self._is_loading(error):
-                    wait = 4 * self._first_wait  # two seconds: soon enough, and no load for who loads
-                elif error.kind != "retry" or number == self._tries or self.stopping.is_set():
+                    wait = 4 * self._patience.first_wait  # two seconds: soon enough, and no load for who loads
+                elif error.kind != "retry" or number == self._patience.tries or self.stopping.is_set():
                     raise
                 else:
                     wait, number = self._wait_seconds(error, number, begun), number + 1
@@ -173,10 +177,10 @@ class Endpoint:
         if not error.starting or self._answers or self.stopping.is_set():
             return False
         if self._loads_until is None:
-            self._loads_until = monotonic() + self._loading
+            self._loads_until = monotonic() + self._patience.loading
             self._tell(
                 f"{self._where} does not accept calls yet ({error}). If it is loading its model, the run continues "
-                f"afterwards; it waits at most {duration(self._loading)}. Press Ctrl-C to stop"
+                f"afterwards; it waits at most {duration(self._patience.loading)}. Press Ctrl-C to stop"
             )
         return monotonic() < self._loads_until
 
@@ -193,8 +197,8 @@ class Endpoint:
                     "stop: answers are kept, and the next run continues"
                 )
             self._quiet_until = max(self._quiet_until, until)
-            return error.wait + random.uniform(0, 0.1 * self._first_wait)
-        return float(min(LONGEST_WAIT, self._first_wait * 2 ** (number - 1)) * random.uniform(0.5, 1))
+            return error.wait + random.uniform(0, 0.1 * self._patience.first_wait)
+        return float(min(LONGEST_WAIT, self._patience.first_wait * 2 ** (number - 1)) * random.uniform(0.5, 1))
 
     async def _sleep(self, seconds: float) -> None:
         """Wait, but no longer than until the run stops."""
@@ -304,9 +308,6 @@ def pricer(judge: Judge) -> Pricer | None:
 HOPELESS = 10
 """Failed calls in a row (at least as many as are concurrent) after which the judge is tested."""
 
-UNREADABLE = 20
-"""Unparseable responses in a row that stop their judge."""
-
 UNREADABLE_TWICE = 3
 """Of the unreadable replies in a row that stop a judge, this number came after the complaint: once may be chance."""
 
@@ -317,7 +318,7 @@ Probe = Callable[[], Awaitable[None]]
 class Health:
     """The state of one judge during a run."""
 
-    def __init__(self, at_once: int) -> None:
+    def __init__(self, at_once: int, unreadable: float) -> None:
         self.stopped: str | None = None
         """The reason why the judge stopped."""
         self.dead = False
@@ -325,7 +326,7 @@ class Health:
         self._hopeless = max(HOPELESS, at_once)
         self._replies = 0
         self._silent = 0
-        self._unread = self._unread_twice = 0
+        self._most_unread, self._unread, self._unread_twice = unreadable, 0, 0
         self._suspicions = 0
         self._on_trial, self._again = asyncio.Lock(), asyncio.Lock()
         self._going = asyncio.Event()
@@ -382,7 +383,7 @@ class Health:
         """Count an unparseable response; ``again`` if it followed the complaint."""
         self._unread += 1
         self._unread_twice += again
-        many = self._unread >= UNREADABLE
+        many = self._unread >= self._most_unread
         if many and self._unread_twice >= UNREADABLE_TWICE and self.stopped is None:
             self.stopped = f"gave {self._unread} replies in a row that could not be read (the last: {reason})"
 
