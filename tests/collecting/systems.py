@@ -69,8 +69,12 @@ class Scripted:
 
 
 def prefers_beta(request: Request) -> str:
+    """What `beta_of` says of the last message of a request."""
+    return beta_of(request.messages[-1]["content"])
+
+
+def beta_of(shown: str) -> str:
     """The text with the words of beta, in either position; a tie if none or both have them."""
-    shown = request.messages[-1]["content"]
     first, second = (shown.split(f"\n{side}: ")[1].split("\n")[0].split() for side in ("first", "second"))
     has = [any(word in WORDS["beta"] for word in text) for text in (first, second)]
     return json.dumps({"label": "tie" if has[0] == has[1] else "first" if has[0] else "second"})

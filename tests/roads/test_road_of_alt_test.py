@@ -9,10 +9,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from walking import answer, begin, judges, models, said
+from walking import Asked, answer, begin, judges, models, said
 
 import assay
-from assay.judging.services.http import Request
 
 pytestmark = pytest.mark.slow  # a whole workflow
 
@@ -27,7 +26,7 @@ def rated(who: str, text: str, chance: random.Random) -> int:
 
 
 @pytest.fixture
-def study(tmp_path: Path, run: Any, monkeypatch: pytest.MonkeyPatch) -> Path:
+def study(tmp_path: Path, run: Any) -> Path:
     chance = random.Random(4)
     folder = begin(
         run, tmp_path / "my-study", ITEMS, "text", "How is it?", "1-5", people={"overlap": 3},
@@ -38,11 +37,12 @@ def study(tmp_path: Path, run: Any, monkeypatch: pytest.MonkeyPatch) -> Path:
     def rate(name, task):
         return {asked.id: str(rated(name, task.text, chance)) for asked in task.questions}
 
-    def reply(request: Request) -> str:
-        return json.dumps({"label": rated(request.about["judge"], said(request), chance)})
+    def reply(asked: Asked) -> str:
+        who, text = asked["model"], said(asked)
+        return json.dumps({"label": rated(who, text, random.Random(f"{who} {text}"))})
 
     assert answer(folder, ("ana", "ben", "cem"), rate) == 3 * len(ITEMS)
-    models(monkeypatch, reply)
+    models(reply)
     return folder
 
 

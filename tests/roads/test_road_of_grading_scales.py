@@ -9,10 +9,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from walking import answer, begin, judges, models, said
+from walking import Asked, answer, begin, judges, models, said
 
 import assay
-from assay.judging.services.http import Request
 
 pytestmark = pytest.mark.slow  # a whole workflow
 
@@ -32,7 +31,7 @@ def placed(where: float, low: float, high: float) -> float:
 
 
 @pytest.fixture
-def study(tmp_path: Path, run: Any, monkeypatch: pytest.MonkeyPatch) -> Path:
+def study(tmp_path: Path, run: Any) -> Path:
     folder = begin(
         run, tmp_path / "my-study", ITEMS, "text", "How similar?", SCALES[0],
         people={"overlap": 3}, conditions={"scale": list(SCALES)}, judges=judges("fine", "coarse"),
@@ -43,15 +42,16 @@ def study(tmp_path: Path, run: Any, monkeypatch: pytest.MonkeyPatch) -> Path:
         (asked,) = task.questions
         return {asked.id: placed(truth(task.text) + noise.gauss(0, 0.12), asked.low, asked.high)}
 
-    def reply(request: Request) -> str:
-        low, high = map(float, request.about["scale"].split(":")[1].split("-"))
-        off = noise.gauss(0, 0.1)
+    def reply(asked: Asked) -> str:
+        text = said(asked)
+        low, high = map(float, re.findall(r"a number from (\S+) to (\d+)", text)[-1])
+        off = random.Random(text).gauss(0, 0.1)
         # The second judge answers in fifths of the scale.
-        where = truth(said(request)) + off if request.about["judge"] == "fine" else round(truth(said(request)) * 5) / 5
+        where = truth(text) + off if asked["model"] == "fine" else round(truth(text) * 5) / 5
         return json.dumps({"label": placed(where, low, high)})
 
     assert answer(folder, ("ana", "ben", "cem"), rate) == 3 * 90
-    models(monkeypatch, reply)
+    models(reply)
     return folder
 
 

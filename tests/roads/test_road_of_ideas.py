@@ -30,7 +30,7 @@ def odd_of(text: str, chance: random.Random) -> str:
 
 
 @pytest.fixture
-def study(tmp_path: Path, run: Any, monkeypatch: pytest.MonkeyPatch) -> Path:
+def study(tmp_path: Path, run: Any) -> Path:
     chance = random.Random(3)
     items = [
         {"item": f"t{n:02d}", "lesson": f"L{n // 12}", "author": ("expert", "gpt")[n % 2],
@@ -48,7 +48,7 @@ def study(tmp_path: Path, run: Any, monkeypatch: pytest.MonkeyPatch) -> Path:
         return {asked.id: odd_of(task.text, chance)}
 
     assert answer(folder, ("ana", "ben"), choose) > 100
-    models(monkeypatch, lambda request: json.dumps({"label": odd_of(said(request), chance)}))
+    models(lambda asked: json.dumps({"label": odd_of(said(asked), random.Random(said(asked)))}))
     return folder
 
 

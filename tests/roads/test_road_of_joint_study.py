@@ -12,7 +12,7 @@ import pytest
 import yaml
 from annotating import TaskOnPage, write_study
 from systems import BETTER, TASK, outputs
-from walking import answer, begin_systems, models, said
+from walking import Asked, answer, begin_systems, judges, models, said
 
 import assay
 from assay.errors import DesignError, StudyError
@@ -40,9 +40,9 @@ def edit(folder: Path, **parts: Any) -> None:
     written.write_text(yaml.safe_dump(yaml.safe_load(written.read_text("utf-8")) | parts), encoding="utf-8")
 
 
-def reply(request: Any) -> str:
+def reply(asked: Asked) -> str:
     """Four of five, the first of two, and A is the odd one."""
-    text = said(request)
+    text = said(asked)
     label = "A" if "Which differs" in text else "first" if "Which summary" in text else 4
     return json.dumps({"label": label})
 
@@ -61,8 +61,8 @@ def study(tmp_path: Path, run: Any) -> Path:
     return begin_systems(run, tmp_path / "my-study", n=N, **PARTS)
 
 
-def test_one_study_answers_every_question(study, run, monkeypatch):
-    asked = models(monkeypatch, reply)
+def test_one_study_answers_every_question(study, run):
+    asked = models(reply)
     with pytest.raises(StudyError, match=r"pairs for annotators are not drawn yet \(there are no outputs\)"):
         answer(study, ("ana",), rule(random.Random(1)))
     judge_study(load_study(study), judges=["alpha", "beta"])
@@ -115,9 +115,9 @@ def test_one_study_answers_every_question(study, run, monkeypatch):
         assert (code, pl.read_csv(study / f"{what}.csv").height) == (0, rows)
 
 
-def test_parts_come_one_after_the_other(study, monkeypatch):
+def test_parts_come_one_after_the_other(study):
     """Items, then outputs, pairs and triplets; each session displays only the questions about its items."""
-    models(monkeypatch, reply)
+    models(reply)
     judge_study(load_study(study), judges=["alpha", "beta"])
     seen: list[tuple[int, ...]] = []
 
@@ -135,15 +135,20 @@ def test_parts_come_one_after_the_other(study, monkeypatch):
     assert [roles.count(one) for one in ((1, 0), (2, 1), (3, 3))] == [N, 10 * N, 3 * N]
 
 
-def test_ratings_of_the_outputs_of_one_system(tmp_path, monkeypatch):
+def test_ratings_of_the_outputs_of_one_system(tmp_path):
     """No pairs: one system is enough, and the outputs are rated once all exist."""
-    models(monkeypatch, reply)
+    models(reply)
     recorded = [{"name": "alpha", "provider": "recorded", "file": "outputs.jsonl"}]
     items = [{"item": f"d{n:02}", "dialogue": f"What was said in d{n:02}."} for n in range(3)]
     tables = {"outputs.jsonl": outputs([one["item"] for one in items], alike=1)}
-    judges = [{"name": "m1", "model": "tiny", "base_url": "http://127.0.0.1:9/v1"}]
+
     study = write_study(
-        tmp_path / "study", items=items, tables=tables, questions=[TASK, GOOD], systems=recorded, judges=judges
+        tmp_path / "study",
+        items=items,
+        tables=tables,
+        questions=[TASK, GOOD],
+        systems=recorded,
+        judges=judges("m1"),
     )
     with pytest.raises(StudyError, match="the outputs for annotators are not stored yet"):
         answer(study, ("ana",), rule(random.Random(1)))
@@ -158,8 +163,8 @@ def test_ratings_of_the_outputs_of_one_system(tmp_path, monkeypatch):
         assay.read(study, question="goood")
 
 
-def test_question_is_about_outputs_no_more(study, monkeypatch):
-    models(monkeypatch, reply)
+def test_question_is_about_outputs_no_more(study):
+    models(reply)
     judge_study(load_study(study))
     before = len(assay.read(study, question="good"))
     edit(study, questions=[TASK, CLEAR, BETTER])

@@ -10,7 +10,7 @@ from typing import Any
 import polars as pl
 import pytest
 from annotating import write_study
-from systems import prefers_beta
+from systems import beta_of
 from walking import answer, begin_systems, models
 
 import assay
@@ -27,8 +27,8 @@ def study(tmp_path: Path, run: Any) -> Path:
     return begin_systems(run, tmp_path / "my-study", n=14, comparisons={"pairs": 3})
 
 
-def test_one_study_gives_outputs_votes_and_every_table(study, run, monkeypatch):
-    models(monkeypatch, prefers_beta)
+def test_one_study_gives_outputs_votes_and_every_table(study, run):
+    models(lambda asked: beta_of(asked["messages"][-1]["content"]))
     code, out, _ = run("judge", study)
     assert code == 0
     assert "42 pairs of outputs drawn" in out
@@ -68,8 +68,8 @@ def test_one_study_gives_outputs_votes_and_every_table(study, run, monkeypatch):
     assert "clusters" not in out.splitlines()[-2]
 
 
-def test_outputs_are_read_in_python(study, monkeypatch):
-    models(monkeypatch, prefers_beta)
+def test_outputs_are_read_in_python(study):
+    models(lambda asked: beta_of(asked["messages"][-1]["content"]))
     judge_study(load_study(study))
     outputs = assay.read(study, what="outputs")
     assert (outputs.scale.kind, len(outputs), outputs.judges) == ("text", 140, ("alpha", "beta"))

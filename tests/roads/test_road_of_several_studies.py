@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from walking import answer, begin, judges, models, said
+from walking import Asked, answer, begin, judges, models, said
 
 pytestmark = pytest.mark.slow  # a whole workflow
 
@@ -25,7 +25,7 @@ def true(text: str, noise: random.Random) -> str:
 
 
 @pytest.fixture
-def studies(tmp_path: Path, run: Any, monkeypatch: pytest.MonkeyPatch) -> list[Path]:
+def studies(tmp_path: Path, run: Any) -> list[Path]:
     chance, made = random.Random(1), []
     for name, scale, rule in (("clear", "1-5", clear), ("true", "nominal:yes,no", true)):
         folder = begin(
@@ -34,12 +34,13 @@ def studies(tmp_path: Path, run: Any, monkeypatch: pytest.MonkeyPatch) -> list[P
         )  # fmt: skip
         answer(folder, ("ana", "ben", "cem"), lambda _, task, by=rule: {task.questions[0].id: by(task.text, chance)})
         made.append(folder)
-    models(
-        monkeypatch,
-        lambda asked: json.dumps(
-            {"label": clear(said(asked), chance) if "How clear" in said(asked) else true(said(asked), chance)}
-        ),
-    )
+
+    def reply(asked: Asked) -> str:
+        text = said(asked)
+        rule = clear if "How clear" in text else true
+        return json.dumps({"label": rule(text, random.Random(text))})
+
+    models(reply)
     return made
 
 

@@ -24,9 +24,9 @@ def tried(folder: Path) -> int:
     return assay.read(folder).reading.tried
 
 
-def test_settings_tried_are_judges_conditions_and_versions(tmp_path: Path, run: Any, monkeypatch: Any) -> None:
+def test_settings_tried_are_judges_conditions_and_versions(tmp_path: Path, run: Any) -> None:
     study = begin(run, tmp_path / "my-study", ROWS, "text", "How good is it?", "1-5", judges=judges("a"))
-    models(monkeypatch, lambda asked: json.dumps({"label": 1 + len(said(asked)) % 5}))
+    models(lambda asked: json.dumps({"label": 1 + len(said(asked)) % 5}))
     number = lambda text: int(re.findall(r"Text (\d+)", text)[-1])  # noqa: E731
     people = {"ana": 0, "ben": 1, "cem": 3}
     answer(

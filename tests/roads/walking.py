@@ -7,16 +7,16 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-import pytest
 import yaml
 from annotating import Served, TaskOnPage
+from chat_server import ChatServer, Say
 from systems import BETTER, TASK, WORDS, outputs
-
-from assay.judging.services.http import Completion, Request
-from assay.judging.services.providers import Service
 
 Rule = Callable[[str, TaskOnPage], Mapping[str, Any]]
 """An annotator's labels of an item on the page, by the id of the question."""
+
+Asked = dict[str, Any]
+"""The body of a request to a model."""
 
 
 def begin(
@@ -46,7 +46,7 @@ def begin_systems(run: Any, folder: Path, n: int, alike: int = 4, **edited: Any)
 
 def judges(*names: str) -> list[dict[str, str]]:
     """Models that a test answers for."""
-    return [{"name": name, "model": "m", "base_url": "http://127.0.0.1:9/v1"} for name in names]
+    return [{"name": name, "model": name, "base_url": MODELS.url} for name in names]
 
 
 def answer(folder: Path, people: Iterable[str] | Mapping[str, Mapping[str, Any]], rule: Rule) -> int:
@@ -62,18 +62,23 @@ def answer(folder: Path, people: Iterable[str] | Mapping[str, Mapping[str, Any]]
     return saved
 
 
-def models(monkeypatch: pytest.MonkeyPatch, rule: Callable[[Request], str]) -> list[Request]:
-    """Let every model of a study answer by a rule; return the list to which its requests are added."""
-    asked: list[Request] = []
-
-    async def complete(self: Service, request: Request) -> Completion:
-        asked.append(request)
-        return Completion(rule(request), tokens_in=10, tokens_out=2)
-
-    monkeypatch.setattr(Service, "complete", complete)
-    return asked
+MODELS = ChatServer()
+"""Every model of a study: a server on this machine, which `models` gives a rule."""
 
 
-def said(request: Request) -> str:
+def models(rule: Callable[[Asked], str]) -> list[Asked]:
+    """Let every model of a study answer by a rule; return the list to which its requests are added.
+
+    Requests come in any order: a rule that draws takes its random numbers from what is asked.
+    """
+
+    def script(_: int, body: Asked, server: ChatServer) -> Say:
+        return Say(rule(body))
+
+    MODELS.script, MODELS.requests = script, []
+    return MODELS.requests
+
+
+def said(asked: Asked) -> str:
     """All that a model reads."""
-    return "\n".join(str(message) for message in request.messages)
+    return "\n".join(str(message) for message in asked["messages"])
