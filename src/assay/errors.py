@@ -156,11 +156,22 @@ def unknown(what: str, name: object, known: Iterable[object], where: str = "the 
     longer = [one for one in names if one.startswith(str(name))] if len(str(name)) >= LEAST_BEGUN else []
     if len(longer) > 1:
         return f"{message}; did you mean one of {listing(longer)}?"
-    same = [one for one in names if one.casefold() == str(name).casefold()]
-    close = longer or same or difflib.get_close_matches(str(name), names, n=1, cutoff=similarity)
-    if close:
-        return f"{message}; did you mean '{close[0]}'?"
+    if close := longer[0] if longer else nearest_name(name, names, similarity):
+        return f"{message}; did you mean '{close}'?"
     return f"{message}; it has {listing(names)}" if names else f"{message}; it has none"
+
+
+def nearest_name(name: object, names: Sequence[str], similarity: float = 0.6) -> str | None:
+    """Return the name that differs in case only, or the nearest; None if none is near."""
+    same = [one for one in names if one.casefold() == str(name).casefold()]
+    close = same or difflib.get_close_matches(str(name), names, n=1, cutoff=similarity)
+    return close[0] if close else None
+
+
+def no_attribute(of: object, name: str, advice: str | None) -> AttributeError:
+    """Return the error for an attribute that an object does not have, with the one to use, if there is one."""
+    hint = "" if advice is None else f"; use .{advice}"
+    return AttributeError(f"{type(of).__name__!r} object has no attribute {name!r}{hint}", name=name, obj=of)
 
 
 def unknown_judge(name: object, judges: Sequence[str], humans: Sequence[str]) -> str:

@@ -98,3 +98,20 @@ def test_spelling_option_merges_names(run: Run, tmp_path: Path) -> None:
     code, _, err = run("agreement", path, "--scale", "1-5", "--spelling", "apart")
     assert code == 0
     assert "kept separate" in err
+
+
+@pytest.mark.parametrize(
+    ("typed", "advised"),
+    [
+        (("--judge", "gpt4o"), "--judge gpt-4o "),
+        (("--judge=GPT-4O",), "--judge=gpt-4o "),
+        (("--only", "lama,gpt4o"), "--only llama,gpt-4o "),
+        (("--only", "claude"), "--only claude "),
+    ],
+)
+def test_printed_command_names_judges_as_the_table_does(
+    run: Run, table: str, typed: tuple[str, ...], advised: str
+) -> None:
+    code, _, err = run("alt-test", table, *COLUMNS, *typed)
+    assert code == 2
+    assert f" {advised}" in err

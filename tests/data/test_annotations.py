@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 import json
 import math
+import pickle
 import random
 
 import numpy as np
@@ -15,7 +16,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import assay
-from assay.data.annotations import Annotations, Reading, natural
+from assay.data.annotations import OTHER_NAMES, Annotations, Reading, natural
 from assay.data.scales import Interval, Nominal, Ordinal, Preference, Text
 from assay.errors import DataError, DesignError
 from assay.estimation.result import Exclusion
@@ -661,3 +662,13 @@ def test_frames_have_one_row_per_label_with_all_attributes():
         ("a", "ann", "human", 1, "x"), ("a", "m", "judge", 2, "x"), ("b", "ann", "human", 3, "y"),
     ]  # fmt: skip
     assert labels.to_pandas().to_dict("list") == found.to_dict(as_series=False)
+
+
+@pytest.mark.parametrize("name", [*OTHER_NAMES])
+def test_names_of_data_frames_are_answered_with_what_does_the_same(name) -> None:
+    labels = assay.read(pl.DataFrame({"item": ["a", "b"], "annotator": ["x", "y"], "label": [1, 2]}))
+    with pytest.raises(AttributeError, match=rf"^'Annotations' object has no attribute '{name}'; use \.\w+") as refused:
+        getattr(labels, name)
+    assert hasattr(labels, str(refused.value).rpartition("use .")[2].partition("(")[0])
+    assert not hasattr(labels, "banana")
+    assert pickle.loads(pickle.dumps(labels)).labels.equals(labels.labels)

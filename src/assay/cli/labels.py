@@ -54,7 +54,7 @@ from assay.data.formats.registry import ReadSettings
 from assay.data.scales import plain_number, range_of
 from assay.data.structure.readings import APART, CHOOSE, MOST_CHOICES, UnclearTableError, further_readings
 from assay.data.structure.roles import Layout
-from assay.errors import AssayError, DesignError, listing
+from assay.errors import AssayError, DesignError, listing, nearest_name
 from assay.estimation.options import Settings, number_in
 from assay.preference.votes import Choose
 
@@ -281,9 +281,21 @@ def whole_command(options: Mapping[str, Any], words: Sequence[str] | None = None
                 del words[at : at + (1 if "=" in word or option == "--wide" else 2)]
                 break
         words += typed
+    words = _with_names_of(words, options.get("judges") or ())
     if words and words[0] in _NEEDS_EPSILON and not {"--epsilon", "--expertise", "--gold"} & {*words}:
         words += ["--expertise", "crowd"]
     return shlex.join(["assay", *("-" if word == "/dev/stdin" else word for word in words)])
+
+
+def _with_names_of(words: Sequence[str], judges: Sequence[str]) -> list[str]:
+    """Words of a command with each judge to test under its name in the table, if one is near."""
+    found = list(words)
+    for at, (word, after) in enumerate(pairwise([*words, ""])):
+        option, equals, value = word.partition("=")
+        if option in ("--judge", "--only"):
+            names = [one if one in judges else nearest_name(one, judges) or one for one in (value or after).split(",")]
+            found[at if equals else at + 1] = f"{option}={','.join(names)}" if equals else ",".join(names)
+    return found
 
 
 def _typed_list(value: Any) -> str:

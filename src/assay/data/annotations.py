@@ -22,7 +22,7 @@ from assay.data.joining import Match, joined
 from assay.data.names import Coded, Names, Utf8, any_twice, cell_numbers, codes_in, factorize, natural, sort_cells
 from assay.data.scales import Interval, Label, Preference, Scale, scale_named
 from assay.data.structure.probabilities import PREFIXES, probability_columns
-from assay.errors import DataError, DesignError, counted, listing, unknown
+from assay.errors import DataError, DesignError, counted, listing, no_attribute, unknown
 from assay.estimation.options import one_of, question_of_two
 from assay.reporting.tables import printable
 
@@ -69,6 +69,21 @@ class Answers:
     def select(self, keep: NDArray[np.bool_]) -> Answers:
         """Return the answers for which ``keep`` is True; names and codes do not change."""
         return replace(self, item=self.item[keep], annotator=self.annotator[keep], value=self.value[keep])
+
+
+OTHER_NAMES: Mapping[str, str] = {
+    **dict.fromkeys(("df", "data", "frame", "dataframe", "to_frame", "to_df", "rows"), "to_polars()"),
+    **dict.fromkeys(("head", "columns", "shape", "describe", "values", "groupby", "to_dict"), "to_pandas()"),
+    **{name: f"to_pandas().{name}(...)" for name in ("to_csv", "to_excel", "to_json", "to_parquet")},
+    **dict.fromkeys(("filter", "query", "select"), "where(...)"),
+    "merge": "join(...)",
+    "group_by": "split(...)",
+    "models": "judges",
+    "people": "humans",
+    "raters": "annotators",
+    "texts": "items",
+}
+"""Names in other libraries, with what does the same for labels."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -138,6 +153,10 @@ class Annotations:
     def to_pandas(self) -> Any:
         """Return the rows of `to_polars` as a pandas data frame."""
         return self.to_polars().to_pandas()
+
+    def __getattr__(self, name: str) -> Any:
+        """Refuse an attribute, and name what does the same here."""
+        raise no_attribute(self, name, OTHER_NAMES.get(name))
 
     def __len__(self) -> int:
         return self.labels.height

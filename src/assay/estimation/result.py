@@ -21,7 +21,7 @@ import numpy as np
 import polars as pl
 
 from assay._version import __version__
-from assay.errors import DesignError, counted, listing, unknown
+from assay.errors import DesignError, counted, listing, no_attribute, unknown
 from assay.estimation.options import Settings, short
 from assay.reporting.tables import printable
 
@@ -172,12 +172,7 @@ class Result(ABC):
         known = (
             one for one in OTHER_NAMES.get(name, ()) if hasattr(kind, one.partition("(")[0]) or one in _fields(kind)
         )
-        advice = next(known, None)
-        raise AttributeError(
-            f"{kind.__name__!r} object has no attribute {name!r}" + ("" if advice is None else f"; use .{advice}"),
-            name=name,
-            obj=self,
-        )
+        raise no_attribute(self, name, next(known, None))
 
     def __float__(self) -> float:
         """The estimate of a result with one estimate, or whose first row is the answer."""
