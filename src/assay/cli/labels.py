@@ -348,6 +348,9 @@ ALL_JUDGES = Tested()
 NAMES = {f.name: f"--{f.name.replace('_', '-')}" for f in fields(LabelOptions)}
 """Every option of reading, by its name in Python."""
 
+LOOKED = {**NAMES, "repeats": "--repeats"}
+"""The options that `assay look` names: those of reading, and the one of the questions about repeated labels."""
+
 PLAIN = LabelOptions()
 """No options of reading."""
 
@@ -584,7 +587,7 @@ def look(
         if found.columns:  # the layout of a platform export is known
             output.rows(found.table)
             say()
-        say(as_typed("\n".join(found.lines()), NAMES))
+        say(as_typed("\n".join(found.lines()), LOOKED))
         if found.labels is not None:
             say(f"\nNext command:   {command}" if command else "\nNo analysis is supported yet.")
             say(f"Python:   {found.call}")
@@ -604,7 +607,7 @@ def _look_in_browser(sources: Sequence[str], port: int, stated: Mapping[str, Any
     for path in paths:
         if not path.is_file():
             raise AssayError(f"{path} is not a file; the page takes files: run assay look {path} without --browser")
-    with serving(port, partial(as_typed, typed=NAMES), command_for) as (server, page, address):
+    with serving(port, partial(as_typed, typed=LOOKED), command_for) as (server, page, address):
         for path in paths:
             page.add(path.name, path, stated)
         say(f"Drop files at {address} (Ctrl-C to stop)", flush=True)
