@@ -27,6 +27,8 @@ THING = (
 )
 """What models call one of several texts."""
 
+_THING_ABROAD = r"(?:antwort|réponse|respuesta|risposta|resposta)"
+
 _LETTERED = (
     rf"(?:{THING}|feedback|comments?|remarks?|notes?|set(?: of {THING}s?| of notes)?|statement|passage|essay|story)"
 )
@@ -38,7 +40,7 @@ _UNIT = (
     r"(?:stars?|points?|pts|★|⭐|sterne?n?|punkte?n?|étoiles?|estrellas?|puntos?|stelle|punti|pontos?|балл(?:а|ов)?"
     r"|[点點分点]|점|つ?星)"
 )
-_OF = r"(?:/|out\s+of|of|von|sur|de|su|di|van|av|af|из|z)"
+_OF = r"(?:/|out\s+of|of|von|sur|de|su|di|van|av|af|из|z|من)"
 _FRACTION = re.compile(
     rf"^(?P<value>{_COMMA}|{_DIGITS})(?:[\s-]*{_UNIT})?\s*{_OF}\s*(?P<top>\d+(?:\.\d+)?)(?:[\s-]*{_UNIT})?$",
     re.IGNORECASE,
@@ -53,7 +55,10 @@ _WORDS = ("zero", "one", "two", "three", "four", "five", "six", "seven", "eight"
 WORD = re.compile(rf"\b(?:{'|'.join(_WORDS)})\b", re.IGNORECASE)
 _STARS = re.compile(r"([★⭐]+)☆*")
 
-_ENDS = r"\s+[-—–]+\s|[.!]\s|;|\n|\s*\(|\s*\||[\"'`]\s*[,}]|,\s|:\s|,?\s+(?:because|since|as|due|given|based)\b"
+_ENDS = (
+    r"\s+[-—–]+\s|[.!]\s|;|\n|\s*\(|\s*\||[\"'`]\s*[,}]|,\s|:\s"
+    r"|,?\s+(?:because|since|as|due|given|based|porque|parce\s+que|weil|denn|perché|poiché)\b"
+)
 _LINE_SPLITS = re.compile(_ENDS, re.IGNORECASE)
 """The end of the words of a label, before its explanation."""
 
@@ -103,8 +108,9 @@ _DENIED = re.compile(r"^\s*[:=(–—-]\s*(?:no|not|false|none|absent|n/a|0(?:\.
 
 _BEGUN = re.compile(
     r"^[,.]?\s+(?:let(?:'s|\s+me|\s+us)|I(?:'ll|\s+will|\s+need))\b"
-    r"|^[,.]?\s+(?:(?:but\s+)?(?:I(?:'m|\s+am)\s+)?sorry\b|I\s+(?:can(?:no|')t|cannot|won't|will\s+not)\s+"
-    r"(?:help|assist|comply|provide|rate|do\s+(?:this|that|so))\b)",
+    r"|^[,.]?\s+(?:(?:but\s+)?(?:I(?:'m|\s+am)\s+)?sorry\b"
+    r"|I(?:\s+(?:can(?:no|')t|cannot|won't|will\s+not|must\s+decline\s+to)|(?:'m|\s+am)\s+(?:unable|not\s+able)\s+to)\s+"
+    r"(?:help|assist|comply|provide|rate|answer|engage|fulfil+|continue|do\s+(?:this|that|so))\b)",
     re.IGNORECASE,
 )
 """What follows a word that only begins a talk, or a refusal: ``Okay, let me look``, ``No, I can't help with that``."""
@@ -323,6 +329,7 @@ def _value(stated: str, scale: Scale) -> float:
         return float(len(stars[1]))
     words = re.sub(r"^[\U0001F300-\U0001FAFF\s]+|[\U0001F300-\U0001FAFF\s]+$", "", words)
     words = WORD.sub(lambda found: str(_WORDS.index(found[0].casefold())), words)
+    words = re.sub(r"(?<=[点點分点점星])\s*(?:です|である|だ|입니다|이다)$", "", words)
     full = _FULL_MARKS.match(words)
     if full and scale.bounds is not None and float(full["top"]) == scale.bounds[1]:
         words = words[full.end() :]
@@ -360,11 +367,13 @@ def _preference(stated: str, scale: Scale) -> int | None:
     if _EQUALLY.fullmatch(words):
         return 0
     words = re.sub(rf"^(?:it's|it is|this is|that's|i call it) |^(?:the )?{THING} |^the ", "", words)
+    words = re.sub(rf"^(?:\w{{1,3}} )?{_THING_ABROAD} (?=[ab]\b)", "", words)
     for number, name in ((r"(?:1|one)", "first"), (r"(?:2|two)", "second")):
         if re.match(rf"\W*(?:the\s+)?{THING}\s", stated, re.IGNORECASE):
             words = re.sub(rf"^{number}\b", name, words)
     words = re.sub(
-        r" is (?:the )?(?:clearly |slightly |much )?(?:better|best|superior|preferable|stronger)\b(?: than .*)?| wins$",
+        r" is (?:the )?(?:clearly |slightly |much )?(?:better|best|superior|preferable|stronger)\b(?: than .*)?| wins$"
+        r"| (?:ist|est|es|è|é) (?:\w+ )?(?:besser|mejor|meilleure?|migliore|melhor)$",
         "",
         words,
     )
@@ -452,10 +461,13 @@ def is_bare(text: str, scale: Scale) -> bool:
     return bool(number) or (not scale.numeric and len(words.split()) == 1)
 
 
+_EVERYDAY = str.maketrans({"−": "-", "–": "-", "’": "'", "\ufe0f": "", "≫": ">>", "≪": "<<"})
+
+
 def plain(text: str) -> str:
     """Digits and letters in their everyday form; invisible characters gone."""
     if text.isascii() and text.isprintable():
         return text
-    text = unicodedata.normalize("NFKC", text).replace("−", "-").replace("–", "-")
-    text = text.replace("’", "'").replace("\ufe0f", "")
+    text = unicodedata.normalize("NFKC", text).translate(_EVERYDAY)
+    text = "".join(str(unicodedata.decimal(c)) if c.isdecimal() else c for c in text)
     return "".join(c for c in text if c in "\n\t" or unicodedata.category(c) not in ("Cf", "Cc", "Cs"))

@@ -222,7 +222,7 @@ def _list_of_turn(answer: str, scale: Listed, criterion: Criterion) -> tuple[Lab
     for turn in [] if "\n" not in answer or is_json(answer) else list(_NEXT.finditer(answer))[:MOST_TURNS]:
         before = _list(answer[: turn.start()], scale, criterion)
         if before[0] is not None and whole[0] is not None:
-            is_doubtful = turn["weak"] and before != whole
+            is_doubtful = _is_weak(turn, answer) and before != whole
             return (None, AMBIGUOUS) if is_doubtful else before
     return whole
 
@@ -329,7 +329,10 @@ _EXCLUDED = re.compile(r"[:–—(-]\s*(?:not|no|isn't|absent|missing|n/a)\b", r
 """What a point says of a name that is not in the list: ``cost: not mentioned``."""
 
 _NONE = re.compile(
-    r"(?:none(?: of (?:these|them|the (?:labels|categories|tags|options|above)))?(?: (?:apply|applies|fit|fits))?"
+    r"(?:none(?: of (?:these|them|the (?:(?:above|listed|given|possible|named|\d|\w{3,5}) )?"
+    r"(?:labels|categories|tags|options|topics|aspects|themes|names|emotions|above)))?"
+    r"(?: (?:(?:clearly |really )?(?:apply|applies|fit|fits)|(?:is|are|was|were) "
+    r"(?:mentioned|present|discussed|addressed|covered|expressed|applicable))(?: (?:here|to|in|by)\b.*)?)?"
     r"|no labels?)?"
 )
 """Words of a list that is empty."""
@@ -503,6 +506,12 @@ _NEXT = re.compile(
 )
 """The beginning of another turn or item, which a model without a stop token makes up."""
 
+
+def _is_weak(turn: re.Match[str], answer: str) -> bool:
+    """Whether a turn may be a quotation of the item: one line ``Review: …`` may be, several are made up."""
+    return bool(turn["weak"]) and answer.count(turn["weak"]) == 1
+
+
 MOST_TURNS = 5
 """Turns from the first at which a reply is divided: without a stop token there can be thousands."""
 
@@ -566,7 +575,7 @@ def _settle_turn(answer: str, scale: Scale, criterion: Criterion, *, cut_off: bo
             return before
         if _FINAL.search(answer, turn.start()):
             break
-        return replace(before, label=DOUBTFUL) if turn["weak"] or _NEXT.match("\n" + answer) else before
+        return replace(before, label=DOUBTFUL) if _is_weak(turn, answer) or _NEXT.match("\n" + answer) else before
     return _settling_statement(answer, scale, criterion, cut_off=cut_off)
 
 
