@@ -21,7 +21,7 @@ from assay.judging.responses.label_words import (
     stated_label,
     takes_any_word,
 )
-from assay.judging.responses.statements import OF_OTHERS, Statement, clause_before, is_quoted, one_label
+from assay.judging.responses.statements import OF_OTHERS, Statement, cells_label, clause_before, is_quoted
 
 CRITERION_LINE = re.compile(
     r"^[ \t*_#>`\"|•▪●✅❌✔✘-]*(?:(?:\d+|[a-z])[.)][ \t]*[*_`\"]*)?(?P<name>[^\W\d][^:：\n|*]{0,80})[*_`\"]*"
@@ -64,7 +64,7 @@ def find_criterion_lines(text: str, scale: Scale, criterion: Criterion) -> list[
         has_own |= rank is not None and rank >= 0
         if rank is None or (rank >= 0 and criterion.is_generic) or is_quoted(text, one.start("rest")):
             continue
-        label = _cells_label(one["rest"], scale) if one[0].lstrip().startswith("|") else None
+        label = cells_label(one["rest"], scale) if one[0].lstrip().startswith("|") else None
         if one.re is _CRITERION_HEADING:
             label = label_on_scale(BULLET.sub("", one["rest"]), scale)
         elif label is None:
@@ -84,11 +84,6 @@ def _tag_rank(tag: str, criterion: Criterion) -> int | None:
     """The rank of the criterion that a tag names: ``<coherence>``, ``<score name="coherence">``."""
     named = (criterion.rank(one) for one in (tag, *(one["value"] for one in _ATTRIBUTE.finditer(tag))))
     return next((one for one in named if one is not None), None)
-
-
-def _cells_label(row: str, scale: Scale) -> Any:
-    """The label of the only cell of a row of a table that is one; None if there is none, in doubt if they differ."""
-    return one_label([label_on_scale(cell, scale) for cell in row.split("|")])
 
 
 _TAG = re.compile(r"<(?P<close>/?)(?P<tag>[^<>/\n]{1,80})>")

@@ -91,7 +91,7 @@ TURNING = re.compile(
 """The beginning of a text in which the model starts to reconsider."""
 
 _HEDGED = re.compile(
-    r"^(?:[\s,;(]*(?P<how>or|to|and|but|maybe|perhaps|possibly|almost|nearly|leaning|bordering|close|closer)"
+    r"^(?!\W*to\s+(?:earn|get|reach|achieve|deserve|merit|receive|be|become)\b)(?:[\s,;(]*(?P<how>or|to|and|but|maybe|perhaps|possibly|almost|nearly|leaning|bordering|close|closer)"
     r"|\.?\s+(?:but|or|perhaps|maybe)|\s*[-—–]+\s*(?:or|perhaps|maybe|possibly))\b(?P<other>[^.;\n]*)",
     re.IGNORECASE,
 )
@@ -102,6 +102,14 @@ _IN_PART = re.compile(
     re.IGNORECASE,
 )
 """What makes less of a label: ``correct (partially)``, ``yes, mostly``."""
+
+_CONDITION = re.compile(
+    r"^[ \t,;(–—-]*(?:but\s+)?(?:only\s+)?(?:(?:if|provided|assuming|unless)\s+(?:(?:that|only)\s+)?"
+    r"(?:it|its|they|the|this|that|there)"
+    r"|(?:were|had)\s+(?:it|they|the|this|there)|wenn|falls|sofern|si\s+(?:elle|ils?|les?|la|el|l[ao]s|se))\b",
+    re.IGNORECASE,
+)
+"""What makes a label one of something else: ``9, if the sources were right``."""
 
 _DENIED = re.compile(r"^\s*[:=(–—-]\s*(?:no|not|false|none|absent|n/a|0(?:\.0+)?(?!\.?\d))\b(?!\s+\w)", re.IGNORECASE)
 """What takes a label back: ``hate: no``."""
@@ -177,7 +185,12 @@ def takes_any_word(scale: Scale) -> bool:
 
 def is_in_doubt(rest: str, label: Label, scale: Scale) -> bool:
     """Return whether the text after a label retracts it, or names another one."""
-    if _CORRECTED.match(rest) or (_RANGE if scale.numeric else _LIST).match(rest) or names_another(rest, label, scale):
+    if (
+        _CORRECTED.match(rest)
+        or is_conditional(rest)
+        or (_RANGE if scale.numeric else _LIST).match(rest)
+        or names_another(rest, label, scale)
+    ):
         return True
     if (
         not scale.numeric
@@ -198,6 +211,11 @@ def is_in_doubt(rest: str, label: Label, scale: Scale) -> bool:
         return not (hedged["how"] == "to" and _prefers(label, scale)) and any(one not in (None, label) for one in named)
     said = f" {spoken(other)} "
     return any(f" {spoken(str(one))} " in said for one in scale.categories or () if one != label)
+
+
+def is_conditional(rest: str) -> bool:
+    """Whether the text after a label says that it is the label of something else."""
+    return _CONDITION.match(rest) is not None
 
 
 _JOINS = re.compile(

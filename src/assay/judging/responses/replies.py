@@ -329,8 +329,8 @@ _EXCLUDED = re.compile(r"[:–—(-]\s*(?:not|no|isn't|absent|missing|n/a)\b", r
 """What a point says of a name that is not in the list: ``cost: not mentioned``."""
 
 _NONE = re.compile(
-    r"(?:none(?: of (?:these|them|the (?:(?:above|listed|given|possible|named|\d|\w{3,5}) )?"
-    r"(?:labels|categories|tags|options|topics|aspects|themes|names|emotions|above)))?"
+    r"(?:none(?: of (?:them|(?:these|those|the)(?: (?:above|listed|given|possible|named|\d|\w{3,5}))?"
+    r"(?: (?:labels|categories|tags|options|topics|aspects|themes|names|emotions))?))?"
     r"(?: (?:(?:clearly |really )?(?:apply|applies|fit|fits)|(?:is|are|was|were) "
     r"(?:mentioned|present|discussed|addressed|covered|expressed|applicable))(?: (?:here|to|in|by)\b.*)?)?"
     r"|no labels?)?"
@@ -533,7 +533,7 @@ def _before_stop(text: str) -> str:
 
 
 _RECONSIDERED = re.compile(
-    r"\b(?:edit|update|correction|p\.?s)\b[^\n]{0,3}:|\b(?:actually|hmm+|make\s+that|on\s+second\s+(?:thought|reading)"
+    r"\b(?:edit|update|correction|p\.?s)\b[^\n]{0,3}:|\b(?:actually|hmm+|wait|make\s+that|on\s+(?:reflection|second\s+(?:thought|reading))"
     r"|(?:change|changing|revise|revising|raise|raising|lower|lowering)\s+(?:it|that|this|my\s+\w+)\s+to)\b",
     re.IGNORECASE,
 )
@@ -550,6 +550,13 @@ def _reconsidered(answer: str, settled: Statement, scale: Scale) -> Statement:
             if label is not None and label != settled.label and ends:
                 return replace(settled, label=DOUBTFUL)
     return settled
+
+
+def _is_revised(found: Sequence[Statement], answer: str) -> bool:
+    """Whether the last statement is said to replace the one before: ``Final rating: 4``."""
+    between = answer[found[-2].end : found[-1].at] if len(found) > 1 else ""
+    changed = _RECONSIDERED.search(between) or re.search(r"\b(?:final|revised|corrected|updated)\s*$", between, re.I)
+    return changed is not None and not found[-1].about
 
 
 def _settle(answer: str, scale: Scale, criterion: Criterion, *, cut_off: bool) -> Statement | None:
@@ -643,7 +650,7 @@ def _settle_prose(
     if cut_off and sure:
         return _whole_statement(sure, answer)
     if own or (of_others and any(one.is_own for one in sure)):
-        return _agreement(sure)
+        return sure[-1] if places is None and _is_revised(sure, answer) else _agreement(sure)
     return _last_of(sure, answer) if sure else of_others[-1] if of_others else None
 
 

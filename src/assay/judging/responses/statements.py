@@ -33,6 +33,7 @@ from assay.judging.responses.label_words import (
     THING,
     WRAPPING,
     is_bound,
+    is_conditional,
     label_on_scale,
     names_another,
     stated_label,
@@ -365,7 +366,7 @@ _I_GIVE = re.compile(
     r"|(?:put|place|peg|judge|evaluate|assess|estimate|categori[sz]e|tag|deem|describe|see)(?:\s+[\w'-]+){1,5}?\s+(?:as|at))\b"
     rf"|\b(?:it|this|(?:this|the)\s+(?:one|review|essay|post|comment|pair|story|{THING}))\s+"
     r"(?:deserves|gets|earns|merits|scores|warrants)\b"
-    r"|^\W*(?:this|it)(?:\s+is|'s)\s+(?!not\b)[^.\n]{1,60}?\s(?:that|which)\s+(?:deserves|gets|earns|merits|warrants)\b"
+    r"|^\W*(?:this|it)(?:\s+is|'s)\s+(?:(?!\b(?:not|no|never|hardly|far)\b)[^.\n]){1,60}?\s(?:that|which)\s+(?:deserves|gets|earns|merits|warrants)\b"
     r"|\bI(?:'ll|'m|'ve|\s+will|\s+am|\s+have|\s+therefore|\s+now)*\s+(?:chang|revis|rais|lower|adjust|correct|updat)(?:e|ed|ing)?"
     r"\s+(?:it|that|this|my\s+\w+)(?:\s+(?:up|down|from\s+\S+))?\s+to\b"
     r"|\b(?P<is>(?:it|this|that)(?:'s|\s+is)|makes\s+it)(?=\s+an?\s)",
@@ -456,6 +457,11 @@ _TABLE_RULE = re.compile(r"[ \t]*\|?(?:[ \t]*:?-{2,}:?[ \t]*\|?)+[ \t]*(?:\n|$)"
 """The line between the heading of a table and its rows."""
 
 
+def cells_label(row: str, scale: Scale) -> Any:
+    """The label of the only cell of a row of a table that is one; None if there is none, in doubt if they differ."""
+    return one_label([label_on_scale(cell, scale) for cell in row.split("|")])
+
+
 def find_in_sentences(text: str, scale: Scale) -> Iterator[Statement]:
     """What follows "Answer:", "the rating is" and the like."""
     found = list(_STATED.finditer(text))[-MOST_STATEMENTS:]
@@ -470,7 +476,8 @@ def find_in_sentences(text: str, scale: Scale) -> Iterator[Statement]:
         if not one["sure"] and _SUPPOSED.match(before):
             continue
         rest = text[one.end() : min(until, one.end() + NEAR)].partition("\n")[0]
-        label = stated_label(rest, scale)
+        label = cells_label(rest, scale) if "|" in one[0] else None
+        label = stated_label(rest, scale) if label is None else label
         negated = label is None and bool(_NEGATED.match(rest))
         lines = [text.find("\n", at) + 1 for at in (one.start(), one.end())]
         is_heading = "|" in one[0] + rest.lstrip()[:1] and any(_TABLE_RULE.match(text, at) for at in lines)
@@ -508,7 +515,9 @@ def find_in_other_languages(text: str, scale: Scale) -> Iterator[Statement]:
     ]:
         if _SUPPOSED_ABROAD.search(clause_before(text, one.start())):
             continue
-        rest = _ABROAD_ENDS.split(text[one.end() : one.end() + NEAR], maxsplit=1)[0]
+        rest, after = (*_ABROAD_ENDS.split(text[one.end() : one.end() + NEAR], maxsplit=1), "")[:2]
+        if is_conditional(after):
+            continue
         label = stated_label(rest, scale) if one.re is _ABROAD else _label_among(rest.split(), scale)[0]
         if label is not None:
             yield Statement(one.start(), one.end(), label)
