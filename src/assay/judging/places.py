@@ -52,7 +52,7 @@ def find_criterion_lines(text: str, scale: Scale, criterion: Criterion) -> list[
     label, if the own criterion or a third one has a line.
     """
     found, ranks, usual, has_own = [], [], [], False
-    if not criterion.name:
+    if not (criterion.is_one_of_several or criterion.may_be_named(text)):
         return []
     places = [(one, criterion.rank(one["name"])) for one in CRITERION_LINE.finditer(text)]
     for pattern in (_CRITERION_ROW, _CRITERION_HEADING):

@@ -487,5 +487,5 @@ def plain(text: str) -> str:
     if text.isascii() and text.isprintable():
         return text
     text = unicodedata.normalize("NFKC", text).translate(_EVERYDAY)
-    text = "".join(str(unicodedata.decimal(c)) if c.isdecimal() else c for c in text)
+    text = re.sub(r"[^\D0-9]", lambda one: str(unicodedata.decimal(one[0])), text)
     return "".join(c for c in text if c in "\n\t" or unicodedata.category(c) not in ("Cf", "Cc", "Cs"))
