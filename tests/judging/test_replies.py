@@ -197,7 +197,7 @@ OF_KINDS = [row for rows in (*KINDS["kinds"].values(), *(KINDS[name] for name in
 MORE = yaml.safe_load((Path(__file__).parent / "reply_draws.yaml").read_text(encoding="utf-8"))
 IN_DRAWS = {
     draw: [row for rows in MORE[draw].values() for row in rows]
-    for draw in ("first", "second", "third", "fourth", "fifth")
+    for draw in ("first", "second", "third", "fourth", "fifth", "sixth")
 }
 
 

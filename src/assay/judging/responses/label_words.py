@@ -56,7 +56,7 @@ WORD = re.compile(rf"\b(?:{'|'.join(_WORDS)})\b", re.IGNORECASE)
 _STARS = re.compile(r"([★⭐]+)☆*")
 
 _ENDS = (
-    r"\s+[-—–]+\s|[.!]\s|;|\n|\s*\(|\s*\||[\"'`]\s*[,}]|,\s|:\s"
+    r"\s+[-—–]+\s|[.!]\s|;|\n|\s*\(|\s*\||[\"'`]\s*[,}]|,\s|,(?=[\u3040-\u9fff])|:\s"
     r"|,?\s+(?:because|since|as|due|given|based|porque|parce\s+que|weil|denn|perché|poiché)\b"
 )
 _LINE_SPLITS = re.compile(_ENDS, re.IGNORECASE)
@@ -70,7 +70,9 @@ _SPLITS = re.compile(
 
 BULLET = re.compile(
     r"^(?:[\s>#]|\*\*|\*(?!\w))*(?:[-*]\s+)?(?:(?:\[[x✓✔✅]\]|\([x✓✔✅]\))\s+)?"
-    r"(?:(?:so|thus|hence|therefore|finally|overall|in conclusion)\b[,:]?\s+)?",
+    r"(?:(?:so|thus|hence|therefore|finally|overall|in conclusion)\b[,:]?\s+"
+    r"|(?:clearly|absolutely|definitely|certainly|unfortunately|of course|without (?:question|(?:a )?doubt)|no doubt"
+    r"|in short|in my (?:view|opinion)|on balance|all in all|all things considered|as it (?:stands|is|did|does)),\s+)?",
     re.IGNORECASE,
 )
 """The beginnings of a line."""
@@ -368,6 +370,10 @@ _EQUALLY = re.compile(
     r"(?:(?:both|they)(?: are)? )?equally \w+(?: written)?"
     r"|(?:it is |it's )?(?:a )?(?:tie|draw) between (?:a and b|the two)"
 )
+_BETTER_IN_ASIA = re.compile(
+    r"[^\W不没沒非]{0,6}?(?:回答|回复|回應|选项|選項|応答|응답|답변) ?(?P<side>[ab]) ?"
+    r"(?:更(?:好|优|優|佳)|の(?:方|ほう)が(?:良|よ|優)\w*|[가이] 더 (?:좋|낫|나|우수)\w*)"
+)
 _WORSE = re.compile(r"(?P<side>a|b|first|second) is (?:clearly |slightly |much )?(?:worse|inferior|weaker) than .*")
 
 
@@ -396,6 +402,8 @@ def _preference(stated: str, scale: Scale) -> int | None:
         words,
     )
     words = re.sub(rf" (?:one|{THING})$", "", words)
+    if better := _BETTER_IN_ASIA.fullmatch(words):
+        return -1 if better["side"] in _FIRST else 1
     if worse := _WORSE.fullmatch(words):
         return 1 if worse["side"] in _FIRST else -1
     return -1 if words in _FIRST else 1 if words in _SECOND else 0 if words in _TIE else None

@@ -302,7 +302,7 @@ def _listed(answer: str, scale: Listed, given: Any, *, is_json: bool) -> Label |
         else:
             names = lists[-1] if lists else _last_points(answer, scale)
     if isinstance(names, str):
-        lead = re.match(r"[\w ]{0,30}:", names.strip())
+        lead = _LIST_LEAD.match(names.strip())
         if lead is not None and _WITHOUT.search(lead[0]):
             return None
         words = names.strip()[0 if lead is None else lead.end() :].strip(WRAPPING)
@@ -311,8 +311,16 @@ def _listed(answer: str, scale: Listed, given: Any, *, is_json: bool) -> Label |
         return None
     if any(_EXCLUDED.search(str(one)) for one in names):
         return None
+    names = [_name_of_entry(one, scale) if isinstance(one, dict) else one for one in names]
     found = [_names_of(str(one), scale) for one in names if str(one).strip()]
     return None if any(len(one) != 1 for one in found) else scale.read([one[0] for one in found])
+
+
+def _name_of_entry(entry: dict[Any, Any], scale: Listed) -> str:
+    """The name in an object of a list, ``{"topic": "food", "evidence": "…"}``; an object that denies it has none."""
+    found = [value for value in entry.values() if isinstance(value, str) and len(_names_of(value, scale)) == 1]
+    is_denied = any(value is False or str(value).casefold() in ("no", "false", "absent") for value in entry.values())
+    return found[0] if len(found) == 1 and not is_denied else str(entry)
 
 
 def _names_of(words: str, scale: Listed) -> list[Label]:
@@ -324,7 +332,16 @@ def _names_of(words: str, scale: Listed) -> list[Label]:
     return []
 
 
-_WITHOUT = re.compile(r"\b(?:not|no|without|missing|absent|excluded|rejected)\b", re.IGNORECASE)
+_LIST_LEAD = re.compile(
+    r"[\w ]{0,30}:|(?:the|this) \w+ (?:only )?(?:mentions|discusses|covers|addresses|expresses)(?: only)?\b"
+    r"|the (?:only )?(?:topics?|labels?|categor(?:y|ies)|tags?|aspects?|themes?|emotions?)"
+    r"(?: (?:(?:that |which )?(?:the|this) \w+ (?:mentions|discusses|covers)|mentioned|discussed)(?: here)?)?"
+    r" (?:is|are)\b",
+    re.IGNORECASE,
+)
+"""What leads to a list in a line: ``Topics:``, ``The review mentions``, ``The only topic is``."""
+
+_WITHOUT = re.compile(r"\b(?:not|no|without|missing|absent|excluded|rejected)\b|n't\b", re.IGNORECASE)
 _EXCLUDED = re.compile(r"[:–—(-]\s*(?:not|no|isn't|absent|missing|n/a)\b", re.IGNORECASE)
 """What a point says of a name that is not in the list: ``cost: not mentioned``."""
 

@@ -501,6 +501,9 @@ _GIVEN_ABROAD = re.compile(
     r"|j'(?:attribue|accorde|évalue)(?:rais)?|eu\s+(?:dou|daria|escolho))\b|打(?=\s*\d)|给(?:出|予)?(?=\s*\d)",
     re.IGNORECASE,
 )
+_GIVEN_AFTER = re.compile(
+    r"(?P<said>\d+(?:\.\d+)?\s*[点點점])\s*(?:を(?:つけ|付け|与え|あげ)|と(?:評価|採点)|을?\s*(?:주|줄|부여))"
+)
 _SUPPOSED_ABROAD = re.compile(r"\b(?:wenn|falls|si|se|erste|première|primera)\b|如果|若|もし|만약", re.IGNORECASE)
 _ABROAD_ENDS = re.compile(
     r"[。!?\n]|\s*(?:です|である|だ|입니다|이다)(?=[。.!\s]|$)|\s+(?:bewerten|(?:ver)?geben|einstufen|wählen|benoten)\b"
@@ -520,6 +523,10 @@ def find_in_other_languages(text: str, scale: Scale) -> Iterator[Statement]:
             continue
         label = stated_label(rest, scale) if one.re is _ABROAD else _label_among(rest.split(), scale)[0]
         if label is not None:
+            yield Statement(one.start(), one.end(), label)
+    for one in list(_GIVEN_AFTER.finditer(text))[-MOST_STATEMENTS:]:
+        label = label_on_scale(one["said"], scale)
+        if label is not None and not _SUPPOSED_ABROAD.search(clause_before(text, one.start())):
             yield Statement(one.start(), one.end(), label)
 
 
@@ -667,6 +674,7 @@ _OPPOSITE = re.compile(r"\b(?:loser|losing|worse|worst|weaker|weakest|inferior|r
 """Names of what is not the label."""
 
 _NUMBERED = re.compile(r"^[\s#*]*(?P<number>\d+)[.)]\s+\S")
+_BARE_POINT = re.compile(r"\s*(?P<number>\d+)[.)]\s*$")
 _KEYED = re.compile(
     r"^[ \t*_#>`|-]{0,20}(?P<name>[^\W\d][^:：\n|*]{0,40})[*_`]*\s*(?:[:：|=→]|->)[ \t]*(?P<rest>\S[^\n]*)$",
     re.MULTILINE,
@@ -796,8 +804,12 @@ _NEXT_BOX = re.compile(r"(?<=\S)[ \t]+(?=(?:\[[ xX✓✔✅]\]|\([ xX✓✔✅]\
 
 
 def _lines(text: str) -> list[str]:
-    lines = (line for line in _NEXT_BOX.sub("\n", text).splitlines() if not _UNTICKED.match(line))
-    return [line for line in lines if line.strip(WRAPPING + "-") or re.search("[★⭐]", line)]
+    lines = [line for line in _NEXT_BOX.sub("\n", text).splitlines() if not _UNTICKED.match(line)]
+    lines = [line for line in lines if line.strip(WRAPPING + "-") or re.search("[★⭐]", line)]
+    last = _BARE_POINT.match(lines[-1]) if len(lines) > 1 else None
+    before = None if last is None else _NUMBERED.match(lines[-2])
+    breaks_off = last is not None and before is not None and int(last["number"]) == int(before["number"]) + 1
+    return lines[:-1] if breaks_off else lines
 
 
 class Finder(NamedTuple):
