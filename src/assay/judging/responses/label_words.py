@@ -69,7 +69,7 @@ _SPLITS = re.compile(
 """The same for a text that certainly states a label: ``5 for its wit``."""
 
 BULLET = re.compile(
-    r"^(?:[\s>#]|\*\*|\*(?!\w))*(?:[-*]\s+)?(?:(?:\[[x✓✔✅]\]|\([x✓✔✅]\))\s+)?"
+    r"^(?:[\s>#]|\*\*|\*(?!\w))*(?:[-*]\s+)?(?:(?:\[[x✓✔✅]\]|\([x✓✔✅]\))\s+)?"  # dialect: kept
     r"(?:(?:so|thus|hence|therefore|finally|overall|in conclusion)\b[,:]?\s+"
     r"|(?:clearly|absolutely|definitely|certainly|unfortunately|of course|without (?:question|(?:a )?doubt)|no doubt"
     r"|in short|in my (?:view|opinion)|on balance|all in all|all things considered|as it (?:stands|is|did|does)),\s+)?",
