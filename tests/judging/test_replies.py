@@ -196,21 +196,34 @@ OF_KINDS = [row for rows in (*KINDS["kinds"].values(), *(KINDS[name] for name in
 
 MORE = yaml.safe_load((Path(__file__).parent / "reply_draws.yaml").read_text(encoding="utf-8"))
 IN_DRAWS = {
-    draw: [(MORE["scales"][row[0]], *row[1:3], *row[3:]) for rows in MORE[draw].values() for row in rows]
-    for draw in ("first", "second", "third")
+    draw: [row for rows in MORE[draw].values() for row in rows]
+    for draw in ("first", "second", "third", "fourth", "fifth", "sixth")
 }
+
+
+def question_of(scale, criterion=None):
+    """What a study says about a question of these draws: its scale, its criterion, the others and words for labels."""
+    name = criterion or MORE["names"].get(scale, "")
+    others = next((names for names in MORE["criteria"].values() if name in names), [])
+    others = [one for one in others if one != name]
+    return {"scale": MORE["scales"][scale], "criterion": name, "others": others, "says": MORE["says"].get(scale)}
 
 
 @pytest.mark.parametrize(
     "rows",
-    [[(KINDS["scales"][scale], text, label) for scale, text, label in OF_KINDS], *IN_DRAWS.values()],
+    [
+        [({"scale": KINDS["scales"][scale]}, text, label) for scale, text, label in OF_KINDS],
+        *(
+            [(question_of(scale, *more), text, label) for scale, text, label, *more in rows]
+            for rows in IN_DRAWS.values()
+        ),
+    ],
     ids=["kinds", *IN_DRAWS],
 )
 def test_replies_of_every_kind_are_never_misread_silently(rows):
     wrong, missing, stated = [], [], 0
-    for scale, text, label, *criterion in rows:
-        others = [one for one in MORE["criteria"]["own"] if criterion and one != criterion[0]]
-        found = read_reply(text, parse_scale(scale), criterion=criterion[0] if criterion else "", others=others)
+    for question, text, label in rows:
+        found = read_reply(text, **(question | {"scale": parse_scale(question["scale"])}))
         assert (found.label is None) == (found.reason is not None)
         either = isinstance(label, dict)
         wanted = label["or"] if either else label
@@ -222,9 +235,9 @@ def test_replies_of_every_kind_are_never_misread_silently(rows):
 
 
 def test_draws_of_replies_are_many_and_new():
-    rows = [row for rows in IN_DRAWS.values() for row in rows]
+    rows = [(MORE["scales"][scale], *row) for rows in IN_DRAWS.values() for scale, *row in rows]
     earlier = {(KINDS["scales"][scale], text) for scale, text, _ in OF_KINDS}
-    assert len({(scale, text, *more) for scale, text, _, *more in rows}) == len(rows) >= 550
+    assert len({(scale, text, *more) for scale, text, _, *more in rows}) == len(rows) >= 700
     assert len(IN_DRAWS["first"]) >= 300
     assert not earlier & {(scale, text) for scale, text, *_ in rows}
 

@@ -87,7 +87,13 @@ class Criterion:
         self._by_fold = {folded(one): one for one in names if folds[folded(one)] == 1 and folded(one)}
         if self.is_one_of_several:
             self._by_fold.setdefault("overall", _WHOLE)
+        words = re.findall(r"[^\W_]+", plain(name).casefold())
+        self._first_word = words[0] if words and not self.is_generic else None
         self._mention = self.mention(None) if self.is_one_of_several else None
+
+    def may_be_named(self, text: str) -> bool:
+        """Whether a text has the first word of the own name: a quick check before any pattern is searched."""
+        return self._first_word is not None and self._first_word in text.casefold()
 
     def rank(self, key: str) -> int | None:
         """How closely a key names the own criterion, 0 for closest; `OTHER` or `WHOLE`; None if it names none."""

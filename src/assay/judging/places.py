@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 from assay.data.scales import Scale
 from assay.judging.criteria import IN_BRACKETS, NAMING_KEYS, Criterion, folded
 from assay.judging.responses.label_words import (
+    BULLET,
     LONGEST_LINE,
     NEAR,
     WORD,
@@ -20,7 +21,7 @@ from assay.judging.responses.label_words import (
     stated_label,
     takes_any_word,
 )
-from assay.judging.responses.statements import OF_OTHERS, Statement, clause_before, is_quoted, one_label
+from assay.judging.responses.statements import OF_OTHERS, Statement, cells_label, clause_before, is_quoted
 
 CRITERION_LINE = re.compile(
     r"^[ \t*_#>`\"|•▪●✅❌✔✘-]*(?:(?:\d+|[a-z])[.)][ \t]*[*_`\"]*)?(?P<name>[^\W\d][^:：\n|*]{0,80})[*_`\"]*"
@@ -32,8 +33,15 @@ _CRITERION_ROW = re.compile(
 )
 """A row of a table with the name in its second cell, as the first has a number."""
 
+_CRITERION_HEADING = re.compile(
+    r"^[ \t>]*(?:#{1,6}[ \t]+[*_]*|[*_]{2,3})(?P<name>[^\W\d][^:：\n|*#]{0,80}?)[*_:：# \t]*\n"
+    r"\s*(?P<rest>[^#\n][^\n]{0,79})$",
+    re.MULTILINE,
+)
+"""A heading that is the name, above a line that is the label."""
+
 _CRITERION_TAG = re.compile(r"<(?P<name>[^<>/\n]{1,80})>\s*(?P<rest>[^<>\n]{1,200}?)\s*</[^<>\n]{1,80}>")
-_ATTRIBUTE = re.compile(r"\b\w+\s*=\s*[\"'](?P<value>[^\"'<>]+)[\"']")
+_ATTRIBUTE = re.compile(r"\b\w+\s*=\s*[\"']?(?P<value>[^\"'<>=]+)")
 
 
 def find_criterion_lines(text: str, scale: Scale, criterion: Criterion) -> list[Statement]:
@@ -44,10 +52,11 @@ def find_criterion_lines(text: str, scale: Scale, criterion: Criterion) -> list[
     label, if the own criterion or a third one has a line.
     """
     found, ranks, usual, has_own = [], [], [], False
-    if not criterion.is_one_of_several:
+    if not (criterion.is_one_of_several or criterion.may_be_named(text)):
         return []
     places = [(one, criterion.rank(one["name"])) for one in CRITERION_LINE.finditer(text)]
-    places += [(one, criterion.rank(one["name"])) for one in _CRITERION_ROW.finditer(text)]
+    for pattern in (_CRITERION_ROW, _CRITERION_HEADING):
+        places += [(one, criterion.rank(one["name"])) for one in pattern.finditer(text)]
     places += [(one, _tag_rank(one["name"], criterion)) for one in _CRITERION_TAG.finditer(text)]
     for one, rank in sorted(places, key=lambda place: place[0].start()):
         if rank is None and criterion.is_other_usual(one["name"]):
@@ -55,8 +64,11 @@ def find_criterion_lines(text: str, scale: Scale, criterion: Criterion) -> list[
         has_own |= rank is not None and rank >= 0
         if rank is None or (rank >= 0 and criterion.is_generic) or is_quoted(text, one.start("rest")):
             continue
-        label = _cells_label(one["rest"], scale) if one[0].lstrip().startswith("|") else None
-        label = stated_label(one["rest"], scale, line=True) if label is None else label
+        label = cells_label(one["rest"], scale) if one[0].lstrip().startswith("|") else None
+        if one.re is _CRITERION_HEADING:
+            label = label_on_scale(BULLET.sub("", one["rest"]), scale)
+        elif label is None:
+            label = stated_label(one["rest"], scale, line=True)
         is_number = scale.numeric and re.match(r"[\s*_\"'`]*[-+]?\d", one["rest"]) is not None
         if label is not None or is_number:
             label, about = (label, "") if rank >= 0 else (OF_OTHERS, folded(IN_BRACKETS.sub("", one["name"])))
@@ -72,11 +84,6 @@ def _tag_rank(tag: str, criterion: Criterion) -> int | None:
     """The rank of the criterion that a tag names: ``<coherence>``, ``<score name="coherence">``."""
     named = (criterion.rank(one) for one in (tag, *(one["value"] for one in _ATTRIBUTE.finditer(tag))))
     return next((one for one in named if one is not None), None)
-
-
-def _cells_label(row: str, scale: Scale) -> Any:
-    """The label of the only cell of a row of a table that is one; None if there is none, in doubt if they differ."""
-    return one_label([label_on_scale(cell, scale) for cell in row.split("|")])
 
 
 _TAG = re.compile(r"<(?P<close>/?)(?P<tag>[^<>/\n]{1,80})>")

@@ -27,6 +27,8 @@ THING = (
 )
 """What models call one of several texts."""
 
+_THING_ABROAD = r"(?:antwort|réponse|respuesta|risposta|resposta)"
+
 _LETTERED = (
     rf"(?:{THING}|feedback|comments?|remarks?|notes?|set(?: of {THING}s?| of notes)?|statement|passage|essay|story)"
 )
@@ -38,7 +40,7 @@ _UNIT = (
     r"(?:stars?|points?|pts|★|⭐|sterne?n?|punkte?n?|étoiles?|estrellas?|puntos?|stelle|punti|pontos?|балл(?:а|ов)?"
     r"|[点點分点]|점|つ?星)"
 )
-_OF = r"(?:/|out\s+of|of|von|sur|de|su|di|van|av|af|из|z)"
+_OF = r"(?:/|out\s+of|of|von|sur|de|su|di|van|av|af|из|z|من)"
 _FRACTION = re.compile(
     rf"^(?P<value>{_COMMA}|{_DIGITS})(?:[\s-]*{_UNIT})?\s*{_OF}\s*(?P<top>\d+(?:\.\d+)?)(?:[\s-]*{_UNIT})?$",
     re.IGNORECASE,
@@ -53,7 +55,10 @@ _WORDS = ("zero", "one", "two", "three", "four", "five", "six", "seven", "eight"
 WORD = re.compile(rf"\b(?:{'|'.join(_WORDS)})\b", re.IGNORECASE)
 _STARS = re.compile(r"([★⭐]+)☆*")
 
-_ENDS = r"\s+[-—–]+\s|[.!]\s|;|\n|\s*\(|\s*\||[\"'`]\s*[,}]|,\s|:\s|,?\s+(?:because|since|as|due|given|based)\b"
+_ENDS = (
+    r"\s+[-—–]+\s|[.!]\s|;|\n|\s*\(|\s*\||[\"'`]\s*[,}]|,\s|,(?=[\u3040-\u9fff])|:\s"
+    r"|,?\s+(?:because|since|as|due|given|based|porque|parce\s+que|weil|denn|perché|poiché)\b"
+)
 _LINE_SPLITS = re.compile(_ENDS, re.IGNORECASE)
 """The end of the words of a label, before its explanation."""
 
@@ -64,8 +69,10 @@ _SPLITS = re.compile(
 """The same for a text that certainly states a label: ``5 for its wit``."""
 
 BULLET = re.compile(
-    r"^(?:[\s>#]|\*\*|\*(?!\w))*(?:[-*]\s+)?(?:(?:\[[x✓✔✅]\]|\([x✓✔✅]\))\s+)?"
-    r"(?:(?:so|thus|hence|therefore|finally|overall|in conclusion)\b[,:]?\s+)?",
+    r"^(?:[\s>#]|\*\*|\*(?!\w))*(?:[-*]\s+)?(?:(?:\[[x✓✔✅]\]|\([x✓✔✅]\))\s+)?"  # dialect: kept
+    r"(?:(?:so|thus|hence|therefore|finally|overall|in conclusion)\b[,:]?\s+"
+    r"|(?:clearly|absolutely|definitely|certainly|unfortunately|of course|without (?:question|(?:a )?doubt)|no doubt"
+    r"|in short|in my (?:view|opinion)|on balance|all in all|all things considered|as it (?:stands|is|did|does)),\s+)?",
     re.IGNORECASE,
 )
 """The beginnings of a line."""
@@ -86,7 +93,7 @@ TURNING = re.compile(
 """The beginning of a text in which the model starts to reconsider."""
 
 _HEDGED = re.compile(
-    r"^(?:[\s,;(]*(?P<how>or|to|and|but|maybe|perhaps|possibly|almost|nearly|leaning|bordering|close|closer)"
+    r"^(?!\W*to\s+(?:earn|get|reach|achieve|deserve|merit|receive|be|become)\b)(?:[\s,;(]*(?P<how>or|to|and|but|maybe|perhaps|possibly|almost|nearly|leaning|bordering|close|closer)"
     r"|\.?\s+(?:but|or|perhaps|maybe)|\s*[-—–]+\s*(?:or|perhaps|maybe|possibly))\b(?P<other>[^.;\n]*)",
     re.IGNORECASE,
 )
@@ -98,13 +105,22 @@ _IN_PART = re.compile(
 )
 """What makes less of a label: ``correct (partially)``, ``yes, mostly``."""
 
+_CONDITION = re.compile(
+    r"^[ \t,;(–—-]*(?:but\s+)?(?:only\s+)?(?:(?:if|provided|assuming|unless)\s+(?:(?:that|only)\s+)?"
+    r"(?:it|its|they|the|this|that|there)"
+    r"|(?:were|had)\s+(?:it|they|the|this|there)|wenn|falls|sofern|si\s+(?:elle|ils?|les?|la|el|l[ao]s|se))\b",
+    re.IGNORECASE,
+)
+"""What makes a label one of something else: ``9, if the sources were right``."""
+
 _DENIED = re.compile(r"^\s*[:=(–—-]\s*(?:no|not|false|none|absent|n/a|0(?:\.0+)?(?!\.?\d))\b(?!\s+\w)", re.IGNORECASE)
 """What takes a label back: ``hate: no``."""
 
 _BEGUN = re.compile(
     r"^[,.]?\s+(?:let(?:'s|\s+me|\s+us)|I(?:'ll|\s+will|\s+need))\b"
-    r"|^[,.]?\s+(?:(?:but\s+)?(?:I(?:'m|\s+am)\s+)?sorry\b|I\s+(?:can(?:no|')t|cannot|won't|will\s+not)\s+"
-    r"(?:help|assist|comply|provide|rate|do\s+(?:this|that|so))\b)",
+    r"|^[,.]?\s+(?:(?:but\s+)?(?:I(?:'m|\s+am)\s+)?sorry\b"
+    r"|I(?:\s+(?:can(?:no|')t|cannot|won't|will\s+not|must\s+decline\s+to)|(?:'m|\s+am)\s+(?:unable|not\s+able)\s+to)\s+"
+    r"(?:help|assist|comply|provide|rate|answer|engage|fulfil+|continue|do\s+(?:this|that|so))\b)",
     re.IGNORECASE,
 )
 """What follows a word that only begins a talk, or a refusal: ``Okay, let me look``, ``No, I can't help with that``."""
@@ -171,7 +187,12 @@ def takes_any_word(scale: Scale) -> bool:
 
 def is_in_doubt(rest: str, label: Label, scale: Scale) -> bool:
     """Return whether the text after a label retracts it, or names another one."""
-    if _CORRECTED.match(rest) or (_RANGE if scale.numeric else _LIST).match(rest) or names_another(rest, label, scale):
+    if (
+        _CORRECTED.match(rest)
+        or is_conditional(rest)
+        or (_RANGE if scale.numeric else _LIST).match(rest)
+        or names_another(rest, label, scale)
+    ):
         return True
     if (
         not scale.numeric
@@ -192,6 +213,11 @@ def is_in_doubt(rest: str, label: Label, scale: Scale) -> bool:
         return not (hedged["how"] == "to" and _prefers(label, scale)) and any(one not in (None, label) for one in named)
     said = f" {spoken(other)} "
     return any(f" {spoken(str(one))} " in said for one in scale.categories or () if one != label)
+
+
+def is_conditional(rest: str) -> bool:
+    """Whether the text after a label says that it is the label of something else."""
+    return _CONDITION.match(rest) is not None
 
 
 _JOINS = re.compile(
@@ -323,6 +349,7 @@ def _value(stated: str, scale: Scale) -> float:
         return float(len(stars[1]))
     words = re.sub(r"^[\U0001F300-\U0001FAFF\s]+|[\U0001F300-\U0001FAFF\s]+$", "", words)
     words = WORD.sub(lambda found: str(_WORDS.index(found[0].casefold())), words)
+    words = re.sub(r"(?<=[点點分点점星])\s*(?:です|である|だ|입니다|이다)$", "", words)
     full = _FULL_MARKS.match(words)
     if full and scale.bounds is not None and float(full["top"]) == scale.bounds[1]:
         words = words[full.end() :]
@@ -343,6 +370,10 @@ _EQUALLY = re.compile(
     r"(?:(?:both|they)(?: are)? )?equally \w+(?: written)?"
     r"|(?:it is |it's )?(?:a )?(?:tie|draw) between (?:a and b|the two)"
 )
+_BETTER_IN_ASIA = re.compile(
+    r"[^\W不没沒非]{0,6}?(?:回答|回复|回應|选项|選項|応答|응답|답변) ?(?P<side>[ab]) ?"
+    r"(?:更(?:好|优|優|佳)|の(?:方|ほう)が(?:良|よ|優)\w*|[가이] 더 (?:좋|낫|나|우수)\w*)"
+)
 _WORSE = re.compile(r"(?P<side>a|b|first|second) is (?:clearly |slightly |much )?(?:worse|inferior|weaker) than .*")
 
 
@@ -360,15 +391,19 @@ def _preference(stated: str, scale: Scale) -> int | None:
     if _EQUALLY.fullmatch(words):
         return 0
     words = re.sub(rf"^(?:it's|it is|this is|that's|i call it) |^(?:the )?{THING} |^the ", "", words)
+    words = re.sub(rf"^(?:\w{{1,3}} )?{_THING_ABROAD} (?=[ab]\b)", "", words)
     for number, name in ((r"(?:1|one)", "first"), (r"(?:2|two)", "second")):
         if re.match(rf"\W*(?:the\s+)?{THING}\s", stated, re.IGNORECASE):
             words = re.sub(rf"^{number}\b", name, words)
     words = re.sub(
-        r" is (?:the )?(?:clearly |slightly |much )?(?:better|best|superior|preferable|stronger)\b(?: than .*)?| wins$",
+        r" is (?:the )?(?:clearly |slightly |much )?(?:better|best|superior|preferable|stronger)\b(?: than .*)?| wins$"
+        r"| (?:ist|est|es|è|é) (?:\w+ )?(?:besser|mejor|meilleure?|migliore|melhor)$",
         "",
         words,
     )
     words = re.sub(rf" (?:one|{THING})$", "", words)
+    if better := _BETTER_IN_ASIA.fullmatch(words):
+        return -1 if better["side"] in _FIRST else 1
     if worse := _WORSE.fullmatch(words):
         return 1 if worse["side"] in _FIRST else -1
     return -1 if words in _FIRST else 1 if words in _SECOND else 0 if words in _TIE else None
@@ -452,10 +487,13 @@ def is_bare(text: str, scale: Scale) -> bool:
     return bool(number) or (not scale.numeric and len(words.split()) == 1)
 
 
+_EVERYDAY = str.maketrans({"−": "-", "–": "-", "’": "'", "\ufe0f": "", "≫": ">>", "≪": "<<"})
+
+
 def plain(text: str) -> str:
     """Digits and letters in their everyday form; invisible characters gone."""
     if text.isascii() and text.isprintable():
         return text
-    text = unicodedata.normalize("NFKC", text).replace("−", "-").replace("–", "-")
-    text = text.replace("’", "'").replace("\ufe0f", "")
+    text = unicodedata.normalize("NFKC", text).translate(_EVERYDAY)
+    text = re.sub(r"[^\D0-9]", lambda one: str(unicodedata.decimal(one[0])), text)
     return "".join(c for c in text if c in "\n\t" or unicodedata.category(c) not in ("Cf", "Cc", "Cs"))

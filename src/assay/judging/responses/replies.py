@@ -222,7 +222,7 @@ def _list_of_turn(answer: str, scale: Listed, criterion: Criterion) -> tuple[Lab
     for turn in [] if "\n" not in answer or is_json(answer) else list(_NEXT.finditer(answer))[:MOST_TURNS]:
         before = _list(answer[: turn.start()], scale, criterion)
         if before[0] is not None and whole[0] is not None:
-            is_doubtful = turn["weak"] and before != whole
+            is_doubtful = _is_weak(turn, answer) and before != whole
             return (None, AMBIGUOUS) if is_doubtful else before
     return whole
 
@@ -302,7 +302,7 @@ def _listed(answer: str, scale: Listed, given: Any, *, is_json: bool) -> Label |
         else:
             names = lists[-1] if lists else _last_points(answer, scale)
     if isinstance(names, str):
-        lead = re.match(r"[\w ]{0,30}:", names.strip())
+        lead = _LIST_LEAD.match(names.strip())
         if lead is not None and _WITHOUT.search(lead[0]):
             return None
         words = names.strip()[0 if lead is None else lead.end() :].strip(WRAPPING)
@@ -311,8 +311,16 @@ def _listed(answer: str, scale: Listed, given: Any, *, is_json: bool) -> Label |
         return None
     if any(_EXCLUDED.search(str(one)) for one in names):
         return None
+    names = [_name_of_entry(one, scale) if isinstance(one, dict) else one for one in names]
     found = [_names_of(str(one), scale) for one in names if str(one).strip()]
     return None if any(len(one) != 1 for one in found) else scale.read([one[0] for one in found])
+
+
+def _name_of_entry(entry: dict[Any, Any], scale: Listed) -> str:
+    """The name in an object of a list, ``{"topic": "food", "evidence": "…"}``; an object that denies it has none."""
+    found = [value for value in entry.values() if isinstance(value, str) and len(_names_of(value, scale)) == 1]
+    is_denied = any(value is False or str(value).casefold() in ("no", "false", "absent") for value in entry.values())
+    return found[0] if len(found) == 1 and not is_denied else str(entry)
 
 
 def _names_of(words: str, scale: Listed) -> list[Label]:
@@ -324,12 +332,24 @@ def _names_of(words: str, scale: Listed) -> list[Label]:
     return []
 
 
-_WITHOUT = re.compile(r"\b(?:not|no|without|missing|absent|excluded|rejected)\b", re.IGNORECASE)
+_LIST_LEAD = re.compile(
+    r"[\w ]{0,30}:|(?:the|this) \w+ (?:only )?(?:mentions|discusses|covers|addresses|expresses)(?: only)?\b"
+    r"|the (?:only )?(?:topics?|labels?|categor(?:y|ies)|tags?|aspects?|themes?|emotions?)"
+    r"(?: (?:(?:that |which )?(?:the|this) \w+ (?:mentions|discusses|covers)|mentioned|discussed)(?: here)?)?"
+    r" (?:is|are)\b",
+    re.IGNORECASE,
+)
+"""What leads to a list in a line: ``Topics:``, ``The review mentions``, ``The only topic is``."""
+
+_WITHOUT = re.compile(r"\b(?:not|no|without|missing|absent|excluded|rejected)\b|n't\b", re.IGNORECASE)
 _EXCLUDED = re.compile(r"[:–—(-]\s*(?:not|no|isn't|absent|missing|n/a)\b", re.IGNORECASE)
 """What a point says of a name that is not in the list: ``cost: not mentioned``."""
 
 _NONE = re.compile(
-    r"(?:none(?: of (?:these|them|the (?:labels|categories|tags|options|above)))?(?: (?:apply|applies|fit|fits))?"
+    r"(?:none(?: of (?:them|(?:these|those|the)(?: (?:above|listed|given|possible|named|\d|\w{3,5}))?"
+    r"(?: (?:labels|categories|tags|options|topics|aspects|themes|names|emotions))?))?"
+    r"(?: (?:(?:clearly |really )?(?:apply|applies|fit|fits)|(?:is|are|was|were) "
+    r"(?:mentioned|present|discussed|addressed|covered|expressed|applicable))(?: (?:here|to|in|by)\b.*)?)?"
     r"|no labels?)?"
 )
 """Words of a list that is empty."""
@@ -503,6 +523,12 @@ _NEXT = re.compile(
 )
 """The beginning of another turn or item, which a model without a stop token makes up."""
 
+
+def _is_weak(turn: re.Match[str], answer: str) -> bool:
+    """Whether a turn may be a quotation of the item: one line ``Review: …`` may be, several are made up."""
+    return bool(turn["weak"]) and answer.count(turn["weak"]) == 1
+
+
 MOST_TURNS = 5
 """Turns from the first at which a reply is divided: without a stop token there can be thousands."""
 
@@ -524,7 +550,7 @@ def _before_stop(text: str) -> str:
 
 
 _RECONSIDERED = re.compile(
-    r"\b(?:edit|update|correction|p\.?s)\b[^\n]{0,3}:|\b(?:actually|hmm+|make\s+that|on\s+second\s+(?:thought|reading)"
+    r"\b(?:edit|update|correction|p\.?s)\b[^\n]{0,3}:|\b(?:actually|hmm+|wait|make\s+that|on\s+(?:reflection|second\s+(?:thought|reading))"
     r"|(?:change|changing|revise|revising|raise|raising|lower|lowering)\s+(?:it|that|this|my\s+\w+)\s+to)\b",
     re.IGNORECASE,
 )
@@ -541,6 +567,13 @@ def _reconsidered(answer: str, settled: Statement, scale: Scale) -> Statement:
             if label is not None and label != settled.label and ends:
                 return replace(settled, label=DOUBTFUL)
     return settled
+
+
+def _is_revised(found: Sequence[Statement], answer: str) -> bool:
+    """Whether the last statement is said to replace the one before: ``Final rating: 4``."""
+    between = answer[found[-2].end : found[-1].at] if len(found) > 1 else ""
+    changed = _RECONSIDERED.search(between) or re.search(r"\b(?:final|revised|corrected|updated)\s*$", between, re.I)
+    return changed is not None and not found[-1].about
 
 
 def _settle(answer: str, scale: Scale, criterion: Criterion, *, cut_off: bool) -> Statement | None:
@@ -566,7 +599,7 @@ def _settle_turn(answer: str, scale: Scale, criterion: Criterion, *, cut_off: bo
             return before
         if _FINAL.search(answer, turn.start()):
             break
-        return replace(before, label=DOUBTFUL) if turn["weak"] or _NEXT.match("\n" + answer) else before
+        return replace(before, label=DOUBTFUL) if _is_weak(turn, answer) or _NEXT.match("\n" + answer) else before
     return _settling_statement(answer, scale, criterion, cut_off=cut_off)
 
 
@@ -634,7 +667,7 @@ def _settle_prose(
     if cut_off and sure:
         return _whole_statement(sure, answer)
     if own or (of_others and any(one.is_own for one in sure)):
-        return _agreement(sure)
+        return sure[-1] if places is None and _is_revised(sure, answer) else _agreement(sure)
     return _last_of(sure, answer) if sure else of_others[-1] if of_others else None
 
 

@@ -33,6 +33,7 @@ from assay.judging.responses.label_words import (
     THING,
     WRAPPING,
     is_bound,
+    is_conditional,
     label_on_scale,
     names_another,
     stated_label,
@@ -294,7 +295,7 @@ _MARKS = (
         r"\[(?:RESULT|ANSWER|SCORE|RATING|LABEL|VERDICT|FINAL)\]\s*[:=]?\s*(?P<said>[^\s\[\]][^\n\[\]]{0,200})"
         r"|\[(?:RESULT|ANSWER|SCORE|RATING|LABEL|VERDICT|FINAL)\s*[:=]\s*(?P<inside>[^\n\[\]]{1,200})\]"
     ),
-    re.compile(r"\\boxed\{\s*(?:\\text\{)?(?P<said>[^{}]{1,200}?)\}"),
+    re.compile(r"\\boxed\{\s*(?:\\[a-z]+\{\s*)*(?P<said>[^{}]{1,200}?)\}"),
 )
 
 
@@ -308,7 +309,7 @@ _SUBJECT_OF = re.compile(r"[ \t]+(?:has|had|have|does|gives|offers|uses|cites|mi
 
 def find_in_marks(text: str, scale: Scale) -> Iterator[Statement]:
     """``##4##``, ``[[4]]``, ``<label>4</label>``, ``\\boxed{4}``."""
-    found_marks = [found for pattern in _MARKS for found in pattern.finditer(text)]
+    found_marks = [found for pattern in _MARKS for found in list(pattern.finditer(text))[-MOST_STATEMENTS:]]
     plainly = [one for one in found_marks if not _WISHED.search(clause_before(text, one.start()))]
     several = len(plainly) > 1
     for found in plainly or found_marks:
@@ -324,8 +325,10 @@ def find_in_marks(text: str, scale: Scale) -> Iterator[Statement]:
         yield Statement(found.start(), found.end(), label, decides, "" if about is None else about[1].casefold())
 
 
-_PART_OF_REPLY = re.compile(r"\b((?:turn|question|part|step|criterion|round|task|point|aspect)\s?\d+)\b", re.IGNORECASE)
-"""What one of several marks is about: ``Turn 1 rating: [[8]]``."""
+_PART_OF_REPLY = re.compile(
+    rf"\b((?:turn|question|part|step|criterion|round|task|point|aspect)\s?\d+|{THING}\s(?:[AB]|\d+))\b", re.IGNORECASE
+)
+"""What one of several marks is about: ``Turn 1 rating: [[8]]``, ``Assistant A: [[7]]``."""
 
 _GRADED = re.compile(
     rf"\b(?P<said>(?:{THING}\s+)?(?:[AB]|first|second)\s+is\s+(?:\w+\s+){{1,3}}better)\b"
@@ -359,9 +362,13 @@ _STATED = re.compile(
 )
 _I_GIVE = re.compile(
     rf"\bI(?:'d|'ll|\s+would|\s+will|\s+therefore|\s+thus|\s+finally|\s+now|\s+have\s+to|\s+must)*\s+"  # dialect: kept
-    r"(?:rate|give|assign|choose|pick|select|go\s+with|label|classify|score|grade|prefer|say|settle\s+on|vote\s+for|mark)\b"
+    r"(?:rate|give|assign|choose|pick|select|go\s+with|label|classify|score|grade|prefer|say|settle\s+on|vote\s+for|mark"
+    r"|(?:put|place|peg|judge|evaluate|assess|estimate|categori[sz]e|tag|deem|describe|see)(?:\s+[\w'-]+){1,5}?\s+(?:as|at))\b"
     rf"|\b(?:it|this|(?:this|the)\s+(?:one|review|essay|post|comment|pair|story|{THING}))\s+"
     r"(?:deserves|gets|earns|merits|scores|warrants)\b"
+    r"|^\W*(?:this|it)(?:\s+is|'s)\s+(?:(?!\b(?:not|no|never|hardly|far)\b)[^.\n]){1,60}?\s(?:that|which)\s+(?:deserves|gets|earns|merits|warrants)\b"
+    r"|\bI(?:'ll|'m|'ve|\s+will|\s+am|\s+have|\s+therefore|\s+now)*\s+(?:chang|revis|rais|lower|adjust|correct|updat)(?:e|ed|ing)?"
+    r"\s+(?:it|that|this|my\s+\w+)(?:\s+(?:up|down|from\s+\S+))?\s+to\b"
     r"|\b(?P<is>(?:it|this|that)(?:'s|\s+is)|makes\s+it)(?=\s+an?\s)",
     re.IGNORECASE,
 )
@@ -393,6 +400,10 @@ _CONTAINED = re.compile(
     re.IGNORECASE,
 )
 """What leads to a part of the item: ``The item contains the string``."""
+
+_OPEN_QUOTE = re.compile(r"\w.*[\s(][\"“](?=\w)[^\"”]*$")
+_OWN_QUOTE = re.compile(rf"\b{_NOUN}\W*[\"“][^\"”]*$", re.IGNORECASE)
+"""A quotation that begins and does not end; one that is the label: ``Answer: "…``."""
 
 _HEADED = re.compile(
     r"^\W*the\s+(?:input|prompt|item|review|post|comment|text)(?:\s+(?:was|is))?\s*:\s*[\"'“`]*$", re.IGNORECASE
@@ -446,6 +457,11 @@ _TABLE_RULE = re.compile(r"[ \t]*\|?(?:[ \t]*:?-{2,}:?[ \t]*\|?)+[ \t]*(?:\n|$)"
 """The line between the heading of a table and its rows."""
 
 
+def cells_label(row: str, scale: Scale) -> Any:
+    """The label of the only cell of a row of a table that is one; None if there is none, in doubt if they differ."""
+    return one_label([label_on_scale(cell, scale) for cell in row.split("|")])
+
+
 def find_in_sentences(text: str, scale: Scale) -> Iterator[Statement]:
     """What follows "Answer:", "the rating is" and the like."""
     found = list(_STATED.finditer(text))[-MOST_STATEMENTS:]
@@ -460,9 +476,11 @@ def find_in_sentences(text: str, scale: Scale) -> Iterator[Statement]:
         if not one["sure"] and _SUPPOSED.match(before):
             continue
         rest = text[one.end() : min(until, one.end() + NEAR)].partition("\n")[0]
-        label = stated_label(rest, scale)
+        label = cells_label(rest, scale) if "|" in one[0] else None
+        label = stated_label(rest, scale) if label is None else label
         negated = label is None and bool(_NEGATED.match(rest))
-        is_heading = "|" in one[0] and _TABLE_RULE.match(text, text.find("\n", one.start()) + 1) is not None
+        lines = [text.find("\n", at) + 1 for at in (one.start(), one.end())]
+        is_heading = "|" in one[0] + rest.lstrip()[:1] and any(_TABLE_RULE.match(text, at) for at in lines)
         short = bool(one["sure"]) and len(rest.split()) <= 3 and bool(rest.strip(WRAPPING)) and not is_heading
         off = bool(re.match(r"[\s*_\"'`]*[-+]?\d", rest)) and scale.numeric
         decides = label is not None or negated or short or off
@@ -477,12 +495,19 @@ _ABROAD = re.compile(
     re.IGNORECASE,
 )
 _GIVEN_ABROAD = re.compile(
-    r"\b(?:ich\s+(?:schätze|gebe|vergebe|wähle|bewerte)|je\s+(?:(?:lui|leur|vous|te)\s+)?(?:donne|choisis|note|mets)|(?:le|me|la)\s+doy|(?:do|assegno)\s+un"
-    r"|j'(?:attribue|accorde|évalue)|eu\s+(?:dou|daria))\b|打(?=\s*\d)|给(?:出|予)?(?=\s*\d)",
+    r"\b(?:ich\s+(?:schätze|gebe|vergebe|wähle|bewerte|würde|möchte)"
+    r"|je\s+(?:(?:lui|leur|vous|te)\s+)?(?:donne|choisis|note|mets|donnerais|choisirais|noterais|mettrais|dirais)"
+    r"|(?:le|me|la)\s+(?:doy|daría|otorgo|asigno)|yo\s+(?:elijo|elegiría|diría)|(?:do|darei|assegno)\s+un"
+    r"|j'(?:attribue|accorde|évalue)(?:rais)?|eu\s+(?:dou|daria|escolho))\b|打(?=\s*\d)|给(?:出|予)?(?=\s*\d)",
     re.IGNORECASE,
 )
+_GIVEN_AFTER = re.compile(
+    r"(?P<said>\d+(?:\.\d+)?\s*[点點점])\s*(?:を(?:つけ|付け|与え|あげ)|と(?:評価|採点)|을?\s*(?:주|줄|부여))"
+)
 _SUPPOSED_ABROAD = re.compile(r"\b(?:wenn|falls|si|se|erste|première|primera)\b|如果|若|もし|만약", re.IGNORECASE)
-_ABROAD_ENDS = re.compile(r"[。!?\n]|\s*(?:です|である|だ|입니다|이다)(?=[。.!\s]|$)")
+_ABROAD_ENDS = re.compile(
+    r"[。!?\n]|\s*(?:です|である|だ|입니다|이다)(?=[。.!\s]|$)|\s+(?:bewerten|(?:ver)?geben|einstufen|wählen|benoten)\b"
+)
 
 
 def find_in_other_languages(text: str, scale: Scale) -> Iterator[Statement]:
@@ -493,9 +518,15 @@ def find_in_other_languages(text: str, scale: Scale) -> Iterator[Statement]:
     ]:
         if _SUPPOSED_ABROAD.search(clause_before(text, one.start())):
             continue
-        rest = _ABROAD_ENDS.split(text[one.end() : one.end() + NEAR], maxsplit=1)[0]
+        rest, after = (*_ABROAD_ENDS.split(text[one.end() : one.end() + NEAR], maxsplit=1), "")[:2]
+        if is_conditional(after):
+            continue
         label = stated_label(rest, scale) if one.re is _ABROAD else _label_among(rest.split(), scale)[0]
         if label is not None:
+            yield Statement(one.start(), one.end(), label)
+    for one in list(_GIVEN_AFTER.finditer(text))[-MOST_STATEMENTS:]:
+        label = label_on_scale(one["said"], scale)
+        if label is not None and not _SUPPOSED_ABROAD.search(clause_before(text, one.start())):
             yield Statement(one.start(), one.end(), label)
 
 
@@ -519,6 +550,9 @@ def _part(rest: str) -> str:
     return "" if found is None or found[1] in ("me", "this", "it", "that", "a") else found[1]
 
 
+_THIS_ONE = re.compile(r"\b(?:this|that|the)\s+one\b", re.IGNORECASE)
+
+
 def find_given(text: str, scale: Scale) -> Iterator[Statement]:
     """ "I would give it a 4", "it deserves a 4"."""
     for one in list(_I_GIVE.finditer(text))[-MOST_STATEMENTS:]:
@@ -527,8 +561,8 @@ def find_given(text: str, scale: Scale) -> Iterator[Statement]:
             continue
         if _AT_FIRST.search(before) or _OF_OTHERS.search(before) or _SUPPOSED.match(before):
             continue
-        words = re.split(r"[\n!?]|\.(?!\d)", text[one.end() : one.end() + NEAR], maxsplit=1)[0].split()
-        label, rest = _label_among(words, scale)
+        words = re.split(r"[\n!?]|\.(?!\d)", text[one.end() : one.end() + NEAR], maxsplit=1)[0]
+        label, rest = _label_among(_THIS_ONE.sub("this", words).split(), scale)
         if label is not None:
             yield Statement(one.start(), one.end(), label, about=_part(rest))
 
@@ -541,7 +575,8 @@ def _label_among(words: Sequence[str], scale: Scale) -> tuple[Any, str]:
         if label is not None:
             return label, rest
         other = re.search(r"\d|^(?:not|no|never|neither|nicht|kein\w*|pas|non|não)$", words[skipped])
-        if other or label_on_scale(words[skipped], scale) is not None:
+        is_article = words[skipped] in ("a", "an") and skipped + 1 < len(words)
+        if other or (not is_article and label_on_scale(words[skipped], scale) is not None):
             break
     return None, ""
 
@@ -576,7 +611,7 @@ def find_fitting(text: str, scale: Scale) -> Iterator[Statement]:
 
 
 _WORDS_OF_FIT = 4
-"""Words of a label right before "seems fair"."""
+"""Words of a label right before "seems fair", and words right before a colon that say what follows it."""
 
 
 def _strip_quotes(words: str) -> str:
@@ -617,6 +652,8 @@ def clause_before(text: str, at: int) -> str:
 def is_quoted(text: str, at: int) -> bool:
     """Return whether a text reports what someone else requested, or what the item contains."""
     before = clause_before(text, at)
+    if _OPEN_QUOTE.search(before) and not _OWN_QUOTE.search(before):
+        return True
     contained = _CONTAINED.search(before)
     own = contained is not None and _FIRST_PERSON.search(before[: contained.start()])
     return bool(_OF_OTHERS.search(before) or _HEADED.match(before) or (contained and not own))
@@ -637,6 +674,7 @@ _OPPOSITE = re.compile(r"\b(?:loser|losing|worse|worst|weaker|weakest|inferior|r
 """Names of what is not the label."""
 
 _NUMBERED = re.compile(r"^[\s#*]*(?P<number>\d+)[.)]\s+\S")
+_BARE_POINT = re.compile(r"\s*(?P<number>\d+)[.)]\s*$")
 _KEYED = re.compile(
     r"^[ \t*_#>`|-]{0,20}(?P<name>[^\W\d][^:：\n|*]{0,40})[*_`]*\s*(?:[:：|=→]|->)[ \t]*(?P<rest>\S[^\n]*)$",
     re.MULTILINE,
@@ -704,11 +742,24 @@ def _last_sentence(line: str, scale: Scale) -> Any:
     if lead is not None and not (is_key or _ASIDE.search(lead[0]) or _OPPOSITE.search(lead[0])):
         parts[-1] = parts[-1][lead.end() :]
     found = [label_on_scale(BULLET.sub("", one), scale) for one in parts]
+    if found[-1] is None and not is_key and not scale.numeric:
+        found[-1] = _after_colon(parts[-1], scale)
     return one_label(found) if found[-1] is not None else None
 
 
+def _after_colon(sentence: str, scale: Scale) -> Any:
+    """The label with which a sentence ends after a colon: ``The last line shows that it is ironic: negative``."""
+    head, _, said = sentence.rpartition(": ")
+    ending, clause = " ".join(head.split()[-_WORDS_OF_FIT:]), re.split(r"[,;.!?][\"”]?\s", head)[-1]
+    is_name = len(head.split()) < _WORDS_OF_FIT or _ASIDE.search(ending) is not None  # see `find_in_keyed_lines`
+    if is_name or _OPPOSITE.search(clause) or is_reported(sentence, len(head), len(sentence)):
+        return None
+    return label_on_scale(said, scale)
+
+
 _SENTENCES = re.compile(
-    r"(?:(?<=[a-z)\"'”*]{3}[.!?])(?<!\b(?:vol|fig|etc|sec|app|def|eqn)\.)|(?<=[\d%][.!?]))\s+|,\s+(?=so\s)",
+    r"(?:(?<=[a-z)\"'”*]{2}[.!?])(?<!\b(?:vol|fig|etc|sec|app|def|eqn)\.)(?<!\b(?:no|nr|pp|ed|ch|eq|vs|st)\.)"
+    r"|(?<=[\d%][.!?]))\s+|,\s+(?=so\s)",
     re.IGNORECASE,
 )
 """Ends of sentences; the point of a short word may be that of an abbreviation (``No. 2``)."""
@@ -753,8 +804,12 @@ _NEXT_BOX = re.compile(r"(?<=\S)[ \t]+(?=(?:\[[ xX✓✔✅]\]|\([ xX✓✔✅]\
 
 
 def _lines(text: str) -> list[str]:
-    lines = (line for line in _NEXT_BOX.sub("\n", text).splitlines() if not _UNTICKED.match(line))
-    return [line for line in lines if line.strip(WRAPPING + "-") or re.search("[★⭐]", line)]
+    lines = [line for line in _NEXT_BOX.sub("\n", text).splitlines() if not _UNTICKED.match(line)]
+    lines = [line for line in lines if line.strip(WRAPPING + "-") or re.search("[★⭐]", line)]
+    last = _BARE_POINT.match(lines[-1]) if len(lines) > 1 else None
+    before = None if last is None else _NUMBERED.match(lines[-2])
+    breaks_off = last is not None and before is not None and int(last["number"]) == int(before["number"]) + 1
+    return lines[:-1] if breaks_off else lines
 
 
 class Finder(NamedTuple):
