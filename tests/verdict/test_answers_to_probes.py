@@ -227,18 +227,12 @@ def test_called_probes_match_study_schema():
 # -- one step at a time ----------------------------------------------------------------------------------
 
 
-def asked_of(n, label, before, **columns) -> pl.DataFrame:
-    return pl.DataFrame({"item": [f"i{k}" for k in range(n)], "code": label, "before": before, **columns})
-
-
-ORDINAL, WORDS = assay.Ordinal(1, 5), assay.Nominal(["x", "y"])
-
-
 @pytest.mark.parametrize(("n", "enough"), [(LEAST_ANSWERS - 1, False), (LEAST_ANSWERS, True)])
 def test_called_probe_needs_twenty_items_with_both_answers(n, enough):
-    asked = asked_of(n, [1.0] * n, [1.0] * (n - 5) + [2.0] * 5)
-    table = SimpleNamespace(confidence=0.95)
-    (one,) = AnswersToProbes._measures_of(table, "repeat", asked, asked, ORDINAL)
+    plain = [1.0] * (n + 3)
+    one = measures(assay.probes(called({"": plain, "repeat": [1.0] * (n - 5) + [2.0] * 5}, "1-5")))[
+        "repeat", "same"
+    ].one
     if enough:
         assert (one.measure, one.n) == ("share of unchanged labels", 20)
         assert one.found.estimate == pytest.approx(0.75)
@@ -251,114 +245,97 @@ def test_called_probe_needs_twenty_items_with_both_answers(n, enough):
 @pytest.mark.parametrize(
     ("probe", "scale", "was_at", "asked_for"),
     [
-        ("swapped", ORDINAL, True, ["change", "shift"]), ("swapped", WORDS, True, ["change"]),
-        ("swapped", assay.Preference(), True, ["change", "place"]), ("swapped", assay.Preference(), False, ["change"]),
-        ("decorated", assay.Preference(), True, ["change"]), ("hint", ORDINAL, True, ["hint True"]),
-        ("hint", WORDS, True, ["hint False"]),
+        ("swapped", "1-5", True, ["change", "shift"]), ("swapped", "nominal:1,2,5", True, ["change"]),
+        ("swapped", "preference", True, ["change", "place"]), ("swapped", "preference", False, ["change"]),
+        ("padded", "preference", True, ["change"]), ("hint", "1-5", True, ["hint"]),
+        ("hint", "nominal:1,2,5", True, ["hint"]),
     ],
 )  # fmt: skip
 def test_measures_of_probe_by_scale(probe, scale, was_at, asked_for):
-    before = [1.0, 3.0] * 10
-    columns = {"was_at": [1, 2] * 10, "position": [1, 1] * 10} if was_at else {}
-    asked = asked_of(20, [2.0, 3.0] * 10, before, **columns)
-    seen = {}
-
-    def test_mean(probe, measure, change, asked, values, **more):
-        seen[change] = values.tolist(), more
-        return change
-
-    table = SimpleNamespace(
-        _change=lambda *asked, points: "change", _hint=lambda *asked, points: f"hint {points}", _test_mean=test_mean
-    )
-    assert list(AnswersToProbes._measures_of(table, probe, asked, asked, scale)) == asked_for
-    if "shift" in asked_for:
-        # Labels of 1 and 3 deviate by 1 from their mean.
-        assert seen["shift"] == ([1, 0] * 10, {"least": pytest.approx(LEAST_EFFECT), "in_points": True})
-    if "place" in asked_for:
-        assert seen["place"] == ([1, 0] * 10, {})
+    before, after = ([-1, 1] * 10, [1, 1] * 10) if scale == "preference" else ([1, 5] * 10, [2, 5] * 10)
+    if scale.startswith("nominal"):
+        before, after = [str(one) for one in before], [str(one) for one in after]
+    columns = {"position": {"": [1, 2] * 10, probe: [1, 1] * 10}} if was_at else {}
+    found = assay.probes(called({"": before, probe: after}, scale, hints=[1, 2] * 10, **columns))
+    made = {change: row.one for (asked, change), row in measures(found).items() if asked == probe}
+    assert list(made) == asked_for
+    if "shift" in asked_for:  # labels of 1 and 5 deviate by 2 from their mean
+        assert (made["shift"].found.estimate, made["shift"].in_points) == (0.5, True)
+        assert made["shift"].least == pytest.approx(LEAST_EFFECT * 2)
+    if "place" in asked_for:  # at the first place in both orders, or once at each
+        assert made["place"].found.estimate == 0.5
 
 
-@pytest.mark.parametrize(("points", "least", "measure"), [
-    (True, LEAST_EFFECT * 2, "change of the label"), (False, 0.05, "share of changed labels"),
-])  # fmt: skip
+def test_choice_by_position_among_three():
+    """The first of three counts 1, the last −1 and the second 0."""
+    places = {"": [1, 2, 3, 3] * 6, "swapped": [1, 2, 3, 1] * 6}
+    found = assay.probes(called({"": ["A"] * N, "swapped": ["A"] * N}, "odd-one-out", position=places))
+    assert measures(found)["swapped", "place"].one.found.estimate == pytest.approx((1 + 0 - 1 + 0) / 4)
+    missing = {"": [1, None] * 12, "swapped": [1, None] * 12}
+    found = assay.probes(called({"": ["A"] * N, "swapped": ["A"] * N}, "odd-one-out", position=missing))
+    assert measures(found)["swapped", "place"].one.found.estimate == 0.5
+
+
+@pytest.mark.parametrize(("points", "least"), [(True, LEAST_EFFECT * 2), (False, 0.05)])
 @pytest.mark.parametrize("repeated", [19, 20])
-def test_change_is_measured_beyond_repeated_call(points, least, measure, repeated):
-    asked = asked_of(20, [5.0, 1.0] * 10, [1.0, 5.0] * 10)
-    again = asked_of(20, [1.0, 3.0] * 10, [0.0] * 20).head(repeated)
-    table = SimpleNamespace(_test_mean=lambda *given, **more: (given, more), _estimate=lambda asked, moved: (moved, 0))
-    found = AnswersToProbes._change(table, "swapped", asked, again, points=points)
+def test_change_is_measured_beyond_repeated_call(points, least, repeated):
+    scale, kind = ("1-5", int) if points else ("nominal:1,3,5", str)
+    answers = {"": [1, 5] * 10, "swapped": [5, 1] * 10, "repeat": ([1, 3] * 10)[:repeated]}
+    labels = called({probe: [kind(one) for one in given] for probe, given in answers.items()}, scale)
+    found = measures(assay.probes(labels))["swapped", "change"].one
+    measure = "change of the label" if points else "share of changed labels"
     if repeated < 20:
-        assert (found.measure, found.n, found.change, found.in_points) == (measure, 20, "change", points)
-        assert found.found.tolist() == [4 if points else 1] * 20
+        assert (found.measure, found.n, found.in_points) == (measure, 20, points)
+        assert found.found.estimate == (4 if points else 1)
+        assert np.isnan(found.null)
         return
-    (probe, words, change, both, values), more = found
-    assert (probe, words, change, both.height) == ("swapped", f"{measure} beyond a repeated call", "change", 20)
-    assert values.tolist() == ([4, 2] if points else [1, 0]) * 10
     moved, alone = (4, 1) if points else (1, 0.5)
-    assert more == {
-        "least": pytest.approx(least), "side": 1, "alone": moved, "again": alone, "in_points": points
-    }  # fmt: skip
+    assert (found.measure, found.n, found.in_points) == (f"{measure} beyond a repeated call", 20, points)
+    assert (found.found.estimate, found.alone, found.again) == pytest.approx((moved - alone, moved, alone))
+    assert (found.least, found.side) == (pytest.approx(least), 1)
 
 
 def test_hint_effect_in_points_or_share():
-    calls = []
-    table = SimpleNamespace(
-        _test_mean=lambda *given, **more: calls.append((given, more)), units=None, confidence=0.9, _spread=None
-    )
-    hinted = asked_of(4, [1.0, 2, 1, 2], [1.0, 1, 2, 2], hinted=[1.0, 2, 1, 1])
-    label, before = hinted["code"].to_numpy(), hinted["before"].to_numpy()
-    AnswersToProbes._hint(table, hinted, label, before, points=False)
-    ((given, more),) = calls
-    # The label is the hint for 1, 2, 1 but not the last; without the hint only the first label would equal it.
-    assert given[4].tolist() == [0, 1, 1, 0]
-    assert more == {"least": 0.05, "side": 1}
-    equal = hinted.with_columns(hinted=pl.lit(2.0))
-    assert AnswersToProbes._hint(table, equal, label, before, points=True).found.reason == "requires hints that differ"
+    """The label is the hint for three of four items; without the hint, for the first of the four only."""
+    answers = {"": ["a", "a", "b", "b"] * 5, "hint": ["a", "b", "a", "b"] * 5}
+    hint = measures(assay.probes(called(answers, "nominal:a,b", hints=["a", "b", "a", "a"] * 5)))["hint", "hint"].one
+    assert (hint.found.estimate, hint.least, hint.side) == (0.5, 0.05, 1)
+    codes = {probe: [1 + (one == "b") for one in given] for probe, given in answers.items()}
+    equal = measures(assay.probes(called(codes, "1-5", hints=[2] * 20)))["hint", "same"].one
+    assert equal.found.reason == "requires hints that differ"
 
 
 @pytest.mark.parametrize(
-    ("values", "estimate", "p"),
-    [([0.5] * 3, "everywhere", 0.25), ([0.0] * 3, "mean", 0.3), ([0.5, 0.5, 0.25], "mean", 0.3)],
+    ("by", "everywhere"), [([1] * N, True), ([-1] * N, True), ([0] * N, False), ([1] * 23 + [0], False)]
 )
-def test_constant_value_has_wilson_interval(values, estimate, p):
-    mean = SimpleNamespace(p=lambda null: 0.3)
-    table = SimpleNamespace(_estimate=lambda asked, values: (mean, 0.25), confidence=0.9)
-    asked = asked_of(3, values, values)
-    kept = []
-    measure = SimpleNamespace(of=lambda *given, **more: kept.append((given, more)))
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(module, "CalledMeasure", measure)
-        AnswersToProbes._test_mean(table, "swapped", "m", "shift", asked, np.array(values))
-    ((given, more),) = kept
-    assert (given[4], more) == (p, {"n": 3, "change": "shift"})
-    if estimate == "mean":
-        assert given[2] is mean
-    else:
-        low, _ = stats.binomtest(3, 3).proportion_ci(0.9, method="wilson")
-        assert (given[2].low, given[2].high) == pytest.approx((0.5 * low, 0.5))
-        assert given[2].interval(0.5) == pytest.approx(
-            (0.5 * stats.binomtest(3, 3).proportion_ci(0.5, method="wilson").low, 0.5)
-        )
-        minus = module._everywhere(-0.5, 3, 0.2, 0.9)
-        assert (minus.low, minus.high, minus.p(0)) == pytest.approx((-0.5, -0.5 * low, 0.2))
-        assert np.isnan(minus.p(0.1))
+def test_constant_value_has_wilson_interval(by, everywhere):
+    plain = [3] * N
+    answers = {"": plain, "padded": [one + more for one, more in zip(plain, by, strict=True)]}
+    found = measures(assay.probes(called(answers, "1-5")))["padded", "shift"].one.found
+    assert found.estimate == pytest.approx(sum(by) / N)
+    low, _ = stats.binomtest(N, N).proportion_ci(method="wilson")
+    ends = sorted((by[0] * low, by[0]))
+    assert ((found.low, found.high) == pytest.approx(ends)) is everywhere
+    if everywhere:
+        half = sorted((by[0] * stats.binomtest(N, N).proportion_ci(0.5, method="wilson").low, by[0]))
+        assert found.interval(0.5) == pytest.approx(half)
+        assert (found.p(0), found.p(0.1)) == (pytest.approx(2 / 2**N), pytest.approx(np.nan, nan_ok=True))
 
 
-def test_code_labels_uses_numbers_or_positions():
-    table = SimpleNamespace()
-    frame = pl.DataFrame({"label": ["y", "x", "q"], "hint": ["x", None, "y"]})
-    coded = AnswersToProbes._code_labels(table, frame, WORDS)
-    assert (coded["code"].to_list(), coded["hinted"].to_list()) == ([1, 0, None], [0, None, 1])
-    open_scale = AnswersToProbes._code_labels(table, frame.drop("hint"), assay.Nominal())
-    # In the alphabet: q, x, y.
-    assert (open_scale["code"].to_list(), open_scale["hinted"].to_list()) == ([2, 1, 0], [None] * 3)
-    numbers = AnswersToProbes._code_labels(table, pl.DataFrame({"label": ["2", "5"], "hint": ["3", "?"]}), ORDINAL)
-    assert (numbers["code"].to_list(), numbers["hinted"].to_list()) == ([2, 5], [3, None])
+def test_fault_needs_the_mean_and_the_signs():
+    """Ten labels are one higher and one is four lower: by the signs p = 24 / 2¹¹, by their mean it may be chance."""
+    plain, padded = [3] * 23 + [5], [4] * 10 + [3] * 13 + [1]
+    shift = measures(assay.probes(called({"": plain, "padded": padded}, "1-5")))["padded", "shift"]
+    assert (shift.one.p, shift.detected) == (shift.one.found.p(0.0), False)
+    assert shift.one.p > 0.2
 
 
-def test_side_is_first_or_last_position():
-    assert module._side(pl.Series([1, 2, 3, None]), 3).tolist() == [1, 0, -1, 0]
-    assert module._side(pl.Series([1, 2, None]), 2).tolist() == [1, -1, 0]
+@pytest.mark.parametrize("scale", ["nominal:y,x", "nominal"])
+def test_words_that_are_no_label_are_no_hint(scale):
+    """A hint that is no label of the scale is taken by nobody, on an open scale as well."""
+    answers = {"": ["y", "x"] * 12, "hint": ["x", "y"] * 12}
+    hint = measures(assay.probes(called(answers, scale, hints=["x", "?"] * 12)))["hint", "hint"].one
+    assert hint.found.estimate == 0.5
 
 
 def rows_asked(rows, conditions=("probe",), scale="nominal:a,b"):
@@ -415,7 +392,7 @@ def test_answers_match_label_of_same_condition_once_per_item():
 
 def test_spread_places_contributions_in_item_rows():
     answers = SimpleNamespace(place={"i0": 2, "i1": 0, "i2": 1})
-    found = AnswersToProbes._spread(answers, asked_of(2, [1.0] * 2, [1.0] * 2), np.array([[5.0, 1], [7, 1]]))
+    found = AnswersToProbes._spread(answers, pl.DataFrame({"item": ["i0", "i1"]}), np.array([[5.0, 1], [7, 1]]))
     assert found.tolist() == [[7, 1], [0, 0], [5, 1]]
 
 
