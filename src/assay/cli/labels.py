@@ -1136,18 +1136,23 @@ def _settings_of(name: str) -> dict[str, str] | None:
 
 def _measure(name: str, labels: LabelOptions) -> Any:
     """The measure of this name, or the labels in the file or study folder of this name."""
+    from assay.ideas.measures import PAIR_NAMES
+
     if not Path(name).exists():
         return name
     alone = labels.changed(scale=None, where=None, judges=None, humans=None)
     # The table of a judge can be without the conditions of the experts' table.
     ways = [alone, alone.changed(conditions=None)] if alone.conditions else [alone]
+    plain = ways[-1]
     if Path(name).is_file():
-        # A judge's choices do not state their scale. Numbers of pairs are refused on that scale, then read without it.
-        ways = [*(way.changed(scale=["odd-one-out"]) for way in ways), *ways]
-    for way in ways[:-1]:
+        # A judge's choices do not state their scale. Numbers of pairs are refused on that scale, then read without it,
+        # each two texts as an item if no column names the item.
+        of_pairs = (plain.changed(item=list(pair)) for pair in PAIR_NAMES)
+        ways = [*(way.changed(scale=["odd-one-out"]) for way in ways), *ways, *of_pairs]
+    for way in ways:
         with contextlib.suppress(AssayError):
             return _read_measure(name, way)
-    return _read_measure(name, ways[-1])
+    return _read_measure(name, plain)  # again, for its error
 
 
 def _read_measure(name: str, labels: LabelOptions) -> Annotations:
