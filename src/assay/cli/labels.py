@@ -129,6 +129,20 @@ class ReadOptions:
             raise type(error)(as_typed(str(error), NAMES)) from error
         return labels
 
+    def read_anyone(self, source: str, *, quiet: bool = False) -> Annotations:
+        """The table, in which annotators with names of models are judges."""
+        try:
+            labels = self._read(source)
+        except AssayError as error:
+            # The cause has the advised options; the message has them as the user types them.
+            advised = getattr(error.__cause__, "advised", {})
+            if set(advised) != {"judges"}:
+                raise
+            labels = self.given(advised)._read(source)
+        if not quiet:
+            note_reading(labels)
+        return labels
+
     def given(self, options: Mapping[str, Any]) -> Self:
         """The same with options of `assay.read`, in the form in which they are typed."""
         lists = {name: [value] if isinstance(value, str) else value for name, value in options.items()
@@ -1018,7 +1032,7 @@ def _systems_of_files(paths: Sequence[str], labels: LabelOptions) -> dict[str, L
     """The options for each file, with those of the named systems that it has; a name that no file has is kept."""
     if not labels.humans or any(map(is_study, paths)):
         return dict.fromkeys(paths, labels)
-    alone = {path: labels.changed(humans=None)._read(path) for path in paths}
+    alone = {path: labels.changed(humans=None).read_anyone(path, quiet=True) for path in paths}
     there = {path: {*table.humans, *table.judges} for path, table in alone.items()}
     known = set().union(*there.values())
     return {
@@ -1151,20 +1165,8 @@ def _measure(name: str, labels: LabelOptions) -> Any:
         ways = [*(way.changed(scale=["odd-one-out"]) for way in ways), *ways, *of_pairs]
     for way in ways:
         with contextlib.suppress(AssayError):
-            return _read_measure(name, way)
-    return _read_measure(name, plain)  # again, for its error
-
-
-def _read_measure(name: str, labels: LabelOptions) -> Annotations:
-    """Labels that are measures, of humans or models."""
-    try:
-        return labels.read(name)
-    except AssayError as error:
-        # The cause has the advised options; the message has them as the user types them.
-        advised = getattr(error.__cause__, "advised", {})
-        if set(advised) != {"judges"}:
-            raise
-        return labels.given(advised).read(name)
+            return way.read_anyone(name)
+    return plain.read_anyone(name)  # again, for its error
 
 
 def _refuse_other_options(given: dict[str, Any], settings: type[Settings], about: str, other: str) -> None:
