@@ -461,6 +461,13 @@ class Ask:
         self.output.show(found, **{"drop": hidden_columns(found.table), **how})
         write_page(out, row.title, found, import_named(row.page))
 
+    def show_frame(self, frame: DataFrame | None, *, symbol: str = "estimate") -> None:
+        """Print a further table of a result above its own, if it has one."""
+        if self.output.as_text and frame is not None:
+            from assay.reporting import tables
+
+            say(tables.to_text(tables.shown(frame, drop=hidden_columns(frame), symbol=symbol)) + "\n")
+
 
 ASK = Ask()
 """No options."""
@@ -902,6 +909,7 @@ def scales(source: str, *, out: Page = None, force: Force = False, ask: Ask = AS
     """
     from assay.concordance.coefficient import GradingScaleSettings
     from assay.concordance.grading_scale import grading_scale_study
+    from assay.concordance.words import POOLED
 
     ask.to(out, source, force=force)
     given = ask.options.options()
@@ -914,6 +922,10 @@ def scales(source: str, *, out: Page = None, force: Force = False, ask: Ask = AS
         given["baseline"] = known.get(given["baseline"], given["baseline"])
     with progress_bar("Comparing"):
         found = grading_scale_study(table, **given)
+    if found.groups is not None:
+        # The page and --json have each benchmark.
+        ask.show_frame(found.groups.filter(benchmark=POOLED).drop("benchmark"))
+    ask.show_frame(found.conditions)
     ask.show(BY_NAME["scales"], found, out, drop=(), width=TERMINAL)
 
 
@@ -1205,10 +1217,7 @@ def raters(
         found = import_named(row.ask)(table, progress=progress, **given)
     fair = None if found.fairness is None else found.fairness.rows
     for frame, symbol in ((fair, "Δφ"), (found.groups, "estimate")):
-        if ask.output.as_text and frame is not None:
-            from assay.reporting import tables
-
-            say(tables.to_text(tables.shown(frame, drop=hidden_columns(frame), symbol=symbol)) + "\n")
+        ask.show_frame(frame, symbol=symbol)
     ask.show(row, found, out)
 
 
