@@ -55,6 +55,27 @@ def test_every_command_of_the_documents_is_one_that_assay_takes() -> None:
         app.parse_args(words[1:], exit_on_error=False, print_error=False)
 
 
+def test_every_command_in_the_tables_of_papers_is_one_that_assay_takes() -> None:
+    """With the options that the page abbreviates: ``Below, `READ` is `--item id ...`."""
+    page = (ROOT / "docs" / "papers.md").read_text(encoding="utf-8")
+    short = {name: " ".join(options.split()) for name, options in re.findall(r"`([A-Z]+)` is\s+`([^`]+)`", page)}
+    assert len(short) == 5
+    cells = [
+        cell for line in page.splitlines() if line.startswith("| ") for cell in re.findall(r"`(assay [^`]+)`", line)
+    ]
+    commands = [cell.replace("\\|", "|") for cell in cells if "…" not in cell]
+    assert len(commands) > 40
+    for command in commands:
+        whole = re.sub(r"\b[A-Z]+\b", lambda found: short.get(found[0], found[0]), command)
+        words = shlex.split(whole)
+        found = command_in(words[1:])
+        assert found is not None, command
+        if " ".join(words[1:]) == found.name:
+            continue  # named without its options
+        assert not re.search(r"[()]", re.sub(r"'[^']*'", "", whole)), f"a shell reads the brackets of {command}"
+        app.parse_args(words[1:], exit_on_error=False, print_error=False)
+
+
 def test_every_file_that_the_documents_name_is_in_examples() -> None:
     for page in PAGES:
         for name in re.findall(r"examples/[\w./-]*\w", page.read_text(encoding="utf-8")):

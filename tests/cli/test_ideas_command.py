@@ -45,7 +45,30 @@ def test_ideas_reads_file_of_pair_numbers_as_measure(apart, capsys):
     columns = ["item", "annotator", "first_item", "second_item", "label"]
     pl.DataFrame(rows, schema=columns, orient="row").write_csv(apart / "pairs.csv")
     found = said(capsys, str(apart / "people.csv"), "--measures", str(apart / "pairs.csv"))
-    assert any(line.startswith("bot ") for line in found.splitlines())
+    (line,) = (line for line in found.splitlines() if line.startswith("bot "))
+    # Without a column of items, each two texts are an item; numbers of the same pair are averaged.
+    twice = pl.DataFrame(rows, schema=columns, orient="row").drop("item")
+    moved = [twice.with_columns(pl.col("label") + by, repeat=n) for n, by in ((1, 0.1), (2, -0.1))]
+    pl.concat(moved).write_csv(apart / "bare.csv")
+    found = said(capsys, str(apart / "people.csv"), "--measures", str(apart / "bare.csv"))
+    assert line in found.splitlines()
+
+
+def test_ideas_names_one_judge_in_two_files_after_the_files(tmp_path, run, monkeypatch):
+    """Several formats of one judge's numbers, and its own choices (table 3)."""
+    monkeypatch.chdir(tmp_path)
+    names = [f"note {k:02d}" for k in range(1, 13)]
+    rows = [("gpt-4o", a, b, i * j % 7) for i, a in enumerate(names) for j, b in enumerate(names) if i < j]
+    pairs = pl.DataFrame(rows, schema=["annotator", "first_item", "second_item", "label"], orient="row")
+    pairs.write_csv("continuous.csv")
+    pairs.with_columns(pl.col("label") // 4).write_csv("binary.csv")
+    code, out, err = run(
+        "ideas", EXAMPLE, "--scale", "odd-one-out", "--judges", "gpt-4o", "--measures", "binary.csv,continuous.csv",
+        "--n-resamples", "99",
+    )  # fmt: skip
+    assert code == 0, err
+    first = {line.split("  ")[0] for line in out.splitlines() if line.startswith("gpt-4o")}
+    assert {"gpt-4o", "gpt-4o (binary.csv)", "gpt-4o (continuous.csv)"} <= first
 
 
 def test_ideas_table_omits_summary_columns(apart, capsys):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -18,6 +19,8 @@ from assay.cli.output import TYPED, Output
 from assay.errors import AssayError, DataError, DesignError
 from assay.ideas.choices import MapSettings
 from assay.reporting.page import NextStep
+
+EXAMPLES = Path(__file__).parents[2] / "examples"
 
 
 @pytest.fixture
@@ -289,3 +292,27 @@ def test_look_types_the_options_of_a_format(run, monkeypatch):
     code, said, _ = run("look", "export.json", "--item", "key", "--option", "users=users.json")
     assert code == 0
     assert "Next command:   assay agreement export.json --option users=users.json --item key --scale 1-5" in said
+
+
+def test_scales_prints_groups_and_conditions_above_its_table(run, tmp_path):
+    """Tables 5 and 6 of the paper: pooled in the terminal, by benchmark in JSON."""
+    ranges = pl.read_csv(EXAMPLES / "ranges.csv")
+    judges = ranges.filter(pl.col("annotator").is_in(["gpt-4o", "llama"]))
+    cold = judges.with_columns(pl.col("label") * 0.9, heat=pl.lit(0.1))
+    people = ranges.join(judges, on="annotator", how="anti").with_columns(heat=pl.lit(None, pl.Float64))
+    pl.concat([people, judges.with_columns(heat=pl.lit(1.0)), cold]).write_csv(tmp_path / "heat.csv")
+    pl.DataFrame({"annotator": ["ann", "bob", "cho"], "gender": ["f", "m", "f"]}).write_csv(tmp_path / "people.csv")
+    given = (
+        "scales", tmp_path / "heat.csv", "--judges", "gpt-4o,llama", "--scale", "interval:0-100", "--conditions",
+        "scale,heat", "--condition", "heat", "--baseline", "1.0", "--annotator-table", tmp_path / "people.csv",
+        "--group", "gender", "--method", "none",
+    )  # fmt: skip
+    code, out, err = run(*given)
+    assert code == 0, err
+    groups, conditions, main = out.split("\n\n")[:3]
+    assert groups.splitlines()[0].split()[:4] == ["group", "scale", "measure", "annotators"]
+    assert sum(line.startswith("f - m ") for line in groups.splitlines()) == 6  # ICC and nMAE on three scales
+    assert sum("icc, minus 1.0" in line for line in conditions.splitlines()) == 6  # two judges
+    assert main.splitlines()[0].split()[:3] == ["scale", "benchmark", "what"]
+    stored = json.loads(run(*given, "--json")[1])
+    assert {row["benchmark"] for row in stored["groups"]} == {"all", "essays", "facts"}

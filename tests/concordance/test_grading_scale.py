@@ -361,8 +361,8 @@ def shown_for_one_judge(seeds: int, **world) -> int:
     found = 0
     for seed in range(seeds):
         tables = ScaleTables(two_scales(seed, **world), GradingScaleSettings())
-        one, n = tables._one_judge(np.arange(len(tables.items)))
-        found += tables._compare(one, min(n))[0]["significant"]
+        one = tables.align(ONE_JUDGE, np.arange(len(tables.items)))["icc"]
+        found += tables.compare(one, {})[0]["significant"]
     return found
 
 
@@ -424,7 +424,7 @@ def three_benchmarks(seed: int, spreads=(0.2, 0.2, 0.2), noise=(0.07, 0.07, 0.07
 
 def illusions(seeds: int, **world) -> int:
     studies = (ScaleTables(three_benchmarks(seed, **world), GradingScaleSettings()) for seed in range(seeds))
-    return sum(study.pooling("0-5")["significant"].any() for study in studies)
+    return sum(any(row["significant"] for row in study.pooling("0-5")) for study in studies)
 
 
 @pytest.mark.slow
@@ -479,8 +479,8 @@ def test_conditions_compare_each_judge_with_own_baseline():
     labels = Annotations.from_frame(
         frame, judges=["one", "other"], scale=Interval(0, 10), conditions=["scale", "temperature"]
     )
-    settings = GradingScaleSettings(condition="temperature", baseline=1.0, method="none")
-    found = ScaleTables(labels, settings).conditions().filter(scale="0-5")
+    found = grading_scale_study(labels, condition="temperature", baseline=1.0, method="none").conditions
+    found = found.filter(scale="0-5")
     less = found.filter(measure="nmae, minus 1.0")
     assert less.select("judge", "temperature").rows() == [("one", 0.1), ("one", 2.0)]
     assert less["estimate"].to_list() == pytest.approx([0.1, 0.2])

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import dataclasses
-from types import SimpleNamespace
 
 import numpy as np
 import polars as pl
 import pytest
 from studies import from_grid
 
-from assay.concordance import grading_scale as module
 from assay.concordance import words
 from assay.concordance.coefficient import GradingScaleSettings
 from assay.concordance.grading_scale import (
@@ -23,7 +21,6 @@ from assay.concordance.words import JUDGES_MEAN, ONE_JUDGE, POOLED
 from assay.data.annotations import Annotations
 from assay.data.scales import Interval
 from assay.errors import DataError, DesignError
-from assay.estimation.intervals import Estimate
 from assay.statistics.components.variance import Components, TwoWay
 
 SCALES = (("0-5", 5.0), ("0-10", 10.0))
@@ -66,8 +63,8 @@ def test_labels_are_mapped_to_0_to_1_by_the_range_of_their_scale():
     assert found.names == ("p", "q", "j", "k")
     for scale in found.scales:
         assert found.cells[scale] == pytest.approx(wanted, nan_ok=True)
-    assert found.n_labels == 30
-    pair = found._pair("0-10", ("p", "q"), ("j", "k"))
+    assert found.frame.height == 30
+    pair = found.item_table().filter(scale="0-10").sort("item").select("humans", "judges").to_numpy()
     assert pair == pytest.approx(np.array([[0.1, 0.2], [0.4, 0.6], [0.7, 0.6], [1.0, 0.9]]))  # k alone on the last
     turned = tables_of(labels_of(CELLS, scales=(("0-10", 10.0), ("-1 to 1", 1.0), ("0-7", 7.0))))
     assert turned.scales == ("-1 to 1", "0-7", "0-10")  # the narrowest first
@@ -82,8 +79,8 @@ def with_label(old, new):
 
 
 def test_labels_may_leave_their_range_by_rounding_alone():
-    assert tables_of(with_label(10.0, 10 + 5e-9)).n_labels == 30
-    assert tables_of(with_label(0.0, -2e-9)).n_labels == 30
+    assert tables_of(with_label(10.0, 10 + 5e-9)).frame.height == 30
+    assert tables_of(with_label(0.0, -2e-9)).frame.height == 30
     words = r"outside the range of their scale \(item"
     with pytest.raises(DataError, match=rf"1 labels are {words} 'i03', scale 0-10: 10.1\)"):
         tables_of(with_label(10.0, 10.1))
@@ -98,7 +95,7 @@ def test_labels_without_a_scale_are_counted_and_left_out():
 
     found = tables_of(labels_of(CELLS, change=change))
     assert [(one.what, one.count, one.reason) for one in found.exclusions] == [("label", 1, "no scale")]
-    assert found.n_labels == 29
+    assert found.frame.height == 29
     at = 1, found.names.index("q")
     assert np.isnan(found.cells["0-5"][at])
     assert found.cells["0-10"][at] == pytest.approx(0.4)
@@ -130,7 +127,7 @@ def test_items_are_split_by_a_column_of_few_values_with_items_enough(sizes, foun
 def test_parts_of_items_are_in_natural_order_and_those_of_none_are_one():
     topics = pl.DataFrame({"item": ["i00", "i01", "i02", "i03"], "topic": ["t10", "t9", None, "t10"]})
     found = tables_of(labels_of(CELLS, items=topics), by="topic")
-    assert [(name, items.tolist()) for name, items in found.benchmarks()] == [
+    assert [(name, items.tolist()) for name, items in found.benchmarks] == [
         (POOLED, [0, 1, 2, 3]), ("(none)", [2]), ("t9", [1]), ("t10", [0, 3]),
     ]  # fmt: skip
 
@@ -248,7 +245,7 @@ def test_repeated_answers_have_their_own_reliability():
         )
 
     cells = {"p": [0.1, 0.5, 0.7], "j": [0.2, 0.6, 0.8]}
-    found = tables_of(labels_of(cells, repeats=2, change=change), repeats="first").repeats()
+    found = pl.DataFrame(tables_of(labels_of(cells, repeats=2, change=change), repeats="first").repeats())
     alone = icc(from_grid(np.array([[0.2, 0.3], [0.6, 0.5], [0.8, 0.9]]), Interval(0, 1)), form="ICC(1)", method="none")
     assert found.select("scale", "benchmark", "annotator", "repeats", "n").rows() == [
         ("0-5", POOLED, "j", 2, 3), ("0-10", POOLED, "j", 2, 3),
@@ -285,6 +282,11 @@ def test_aligned_includes_limit(well, aligned):
     assert found.filter(item="i01")["aligned"].to_list() == [True] * 2
 
 
+def of_one_judge(tables):
+    found = tables.align(ONE_JUDGE, np.arange(12))["icc"]
+    return found.values, found.n
+
+
 def test_single_judge_averages_judges_and_leaves_each_out():
     """Three judges show how much others would differ: without each, the mean is that of the other two."""
     rng = np.random.default_rng(1)
@@ -293,11 +295,11 @@ def test_single_judge_averages_judges_and_leaves_each_out():
         ("p", 0.05), ("q", 0.1), ("a", 0.05), ("b", 0.1), ("c", 0.2),
     )}  # fmt: skip
     found = tables_of(labels_of(cells, judges=("a", "b", "c")), method="jackknife")
-    one, n = found._one_judge(np.arange(12))
+    one, n = of_one_judge(found)
     people = (cells["p"] + cells["q"]) / 2
     each = [icc(from_grid(np.stack([people, cells[j]], axis=1), Interval(0, 1)), method="none").estimate for j in "abc"]
     assert one.value == pytest.approx([np.mean(each)] * 2)
-    assert n == [12, 12]
+    assert n == (12, 12)
     others = np.array([np.mean(each[1:]), np.mean([each[0], each[2]]), np.mean(each[:2])])
     assert one.without_annotator[-1] == pytest.approx(np.column_stack([others, others]))
     assert np.isfinite([one.low, one.high]).all()
@@ -307,9 +309,9 @@ def test_single_judge_averages_judges_and_leaves_each_out():
     ]  # fmt: skip
     assert one.without_annotator[0] == pytest.approx(np.column_stack([lone, lone]))
     two = tables_of(labels_of({k: v for k, v in cells.items() if k != "c"}, judges=("a", "b")), method="jackknife")
-    assert np.isnan(two._one_judge(np.arange(12))[0].low).all()
+    assert np.isnan(of_one_judge(two)[0].low).all()
     fixed = tables_of(labels_of(cells, judges=("a", "b", "c")), method="jackknife", raters="fixed")
-    assert fixed._one_judge(np.arange(12))[0].without_annotator == ()
+    assert of_one_judge(fixed)[0].without_annotator == ()
 
 
 def test_panels_with_holes_are_estimated_by_components():
@@ -447,85 +449,73 @@ def test_judges_only_summary_reports_consistency(plain, scales, joint):
     ]
 
 
-class Values(list):
-    """The pooled value, then that of each benchmark."""
-
-    def __init__(self, values):
-        super().__init__(Estimate(v, v - 0.1, v + 0.1, 0.05) for v in values)
+# -- p-values ---------------------------------------------------------------------------------------
 
 
-def pooled(monkeypatch, values, p, *, judges=("j",), confidence=0.95, scale="0-5"):
-    """Pooling of two benchmarks with these values and p-values of their differences."""
-    names = ["pooled", "law", "art"][: len(values)]
-    weights, seen = [], iter(p)
-    monkeypatch.setattr(module, "_each_part", lambda one, parts: one)
-    monkeypatch.setattr(module, "_fisher_scale", lambda found: found)
-    monkeypatch.setattr(
-        module, "_combine", lambda found, w: weights.append(w) or SimpleNamespace(p=lambda null: next(seen))
+def three_scales(seed=3, **options):
+    """Judges' noise differs by scale and benchmark, so that some of the differences are significant."""
+    rng = np.random.default_rng(seed)
+    items = [f"{topic}{i:02d}" for topic in ("law", "art") for i in range(15)]
+    rows = []
+    for item in items:
+        truth = rng.uniform(0.1, 0.9) if item.startswith("law") else rng.uniform(0.45, 0.55)
+        for scale, top, noise in (("0-2", 2.0, 0.02), ("0-5", 5.0, 0.2), ("0-10", 10.0, 0.2)):
+            rows += [
+                (item, name, float(np.clip(truth + rng.normal(0, 0.03 if name < "k" else noise), 0, 1)) * top, scale)
+                for name in ("a", "b", "c", "k", "l", "m")
+            ]
+    frame = pl.DataFrame(rows, schema=["item", "annotator", "label", "scale"], orient="row")
+    topics = pl.DataFrame({"item": items, "topic": [item[:3] for item in items]})
+    labels = Annotations.from_frame(
+        frame, judges=["k", "l", "m"], scale=Interval(0, 10), conditions=["scale"], items=topics
     )
-    tables = SimpleNamespace(
-        benchmarks=lambda: [(name, None) for name in names], humans=("p", "q"), judges=judges,
-        _means=lambda *_: "both", _panels=lambda *_: "panel",
-        _estimate=lambda one, items, transform, groups: (Values(values), list(range(9, 9 + len(values)))),
-        how=SimpleNamespace(confidence=confidence),
-    )  # fmt: skip
-    return ScaleTables.pooling(tables, scale), weights
+    return grading_scale_study(labels, by="topic", **options)
 
 
-@pytest.mark.parametrize(
-    ("values", "p", "confidence", "shown"),
-    [
-        ((0.8, 0.5, 0.7), (0.02, 0.05), 0.95, [True, True]),  # Holm: .04 and .05
-        ((0.8, 0.5, 0.7), (0.02, 0.06), 0.95, [True, False]),
-        ((0.8, 0.9, 0.7), (0.01, 0.01), 0.95, [False, True]),  # pooling makes the first appear worse
-        ((0.8, 0.8, 0.7), (0.01, 0.01), 0.95, [False, True]),
-        ((0.8, 0.5, 0.7), (0.02, 0.05), 0.9, [True, True]),
-        ((0.8, 0.5, 0.7), (0.06, 0.06), 0.85, [True, True]),  # twice .06 is .12
-        ((0.8, 0.5, 0.7), (0.06, 0.06), 0.95, [False, False]),
-    ],
-)
-def test_pooling_significance_requires_higher_pooled_icc(monkeypatch, values, p, confidence, shown):
-    found, weights = pooled(monkeypatch, values, [np.array(p)], confidence=confidence)
-    assert weights == [[{0: 1.0, 1: -1.0}, {0: 1.0, 2: -1.0}]]
-    assert found["significant"].to_list() == shown
-    assert found.select("what", "benchmark", "n").rows() == [
-        ("humans and judges", "law", 10), ("humans and judges", "art", 11)
+@pytest.mark.parametrize("confidence", [0.8, 0.95])
+def test_scale_differences_are_adjusted_over_unordered_pairs(confidence):
+    """Three pairs of scales are three hypotheses, each of them in two rows."""
+    found = three_scales(confidence=confidence, raters="fixed").differences.filter(benchmark=POOLED, judge=JUDGES_MEAN)
+    order = [("0-2", "0-5"), ("0-2", "0-10"), ("0-5", "0-2"), ("0-5", "0-10"), ("0-10", "0-2"), ("0-10", "0-5")]
+    assert found.select("scale", "other").rows() == order
+    by_pair = {(r["scale"], r["other"]): r for r in found.iter_rows(named=True)}
+    single = [by_pair[a, b] for a, b in (("0-2", "0-5"), ("0-2", "0-10"), ("0-5", "0-10"))]
+    p = [r["p"] for r in single]
+    ranked = np.sort(p) * [3, 2, 1]  # Holm: the least three times, the next twice
+    wanted = np.minimum(np.maximum.accumulate(ranked), 1)[np.argsort(np.argsort(p))]
+    assert [r["p_adjusted"] for r in single] == pytest.approx(wanted)
+    for one in single:
+        other = by_pair[one["other"], one["scale"]]
+        assert [other[name] for name in ("estimate", "low", "high")] == [-one["estimate"], -one["high"], -one["low"]]
+        assert (other["p"], other["p_adjusted"]) == (one["p"], one["p_adjusted"])
+        assert one["significant"] == other["significant"] == (one["p_adjusted"] <= 1 - confidence)
+    assert {r["significant"] for r in single} == {True, False}
+
+
+@pytest.mark.parametrize("confidence", [0.8, 0.95])
+def test_pooling_is_adjusted_over_benchmarks_and_kinds(confidence):
+    study = three_scales(confidence=confidence)
+    found = study.pooling
+    assert found.select("what", "benchmark").rows() == [
+        (what, topic) for what in ("humans and judges", "judges' panel") for topic in ("art", "law")
     ]  # fmt: skip
-    assert found["pooled"].to_list() == [values[0]] * 2
-    assert found["inflation"].to_list() == pytest.approx([values[0] - v for v in values[1:]])
-    assert found["estimate"].to_list() == list(values[1:])
-    assert found["p"].to_list() == list(p)
+    both = study.alignment.filter(scale=study.best, judge=JUDGES_MEAN, measure="icc")
+    values = dict(both.select("benchmark", "estimate").iter_rows())
+    for row in found.filter(what="humans and judges").iter_rows(named=True):
+        assert row["estimate"] == pytest.approx(values[row["benchmark"]])
+        assert row["pooled"] == pytest.approx(values[POOLED])
+        assert row["inflation"] == pytest.approx(values[POOLED] - values[row["benchmark"]])
+    p = found["p"].to_numpy()
+    ranked = np.sort(p) * [4, 3, 2, 1]
+    wanted = np.minimum(np.maximum.accumulate(ranked), 1)[np.argsort(np.argsort(p))]
+    assert found["p_adjusted"].to_list() == pytest.approx(wanted)
+    higher = (found["p_adjusted"] <= 1 - confidence) & (found["inflation"] > 0)
+    assert found["significant"].to_list() == higher.to_list()
+    assert set(found.filter("significant")["benchmark"]) == {"art"}
+    assert (found.filter(benchmark="law")["inflation"] <= 0).any()
 
 
-def test_pooling_includes_panel_of_several_judges(monkeypatch):
-    found, _ = pooled(monkeypatch, (0.8, 0.5, 0.7), [np.array([0.01, 0.2]), np.array([0.02, 0.04])], judges=("j", "k"))
-    assert found["what"].to_list() == ["humans and judges"] * 2 + ["judges' panel"] * 2
-    assert found["p_adjusted"].to_list() == pytest.approx([0.04, 0.2, 0.06, 0.08])  # of four, together
-    for values, scale in (((0.8,), "0-5"), ((0.8, 0.5), None)):
-        assert pooled(monkeypatch, values, [], scale=scale)[0].height == 0
-
-
-class Differences(Values):
-    confidence = 0.9
-
-    def p(self, null):
-        return np.array([0.03, 0.04, 0.03, 0.5, 0.04, 0.5])
-
-
-def test_scale_differences_are_adjusted_over_unordered_pairs(monkeypatch):
-    """Of three pairs with p of .03, .04 and .5: .09, and .09 again, and .5; at 90% the first two are shown."""
-    asked = []
-    values = [0.1, 0.2, -0.1, 0.05, -0.2, -0.05]
-    monkeypatch.setattr(module, "_combine", lambda found, weights: asked.append(weights) or Differences(values))
-    rows = ScaleTables._compare(SimpleNamespace(scales=("s", "t", "u")), "found", 7)
-    pairs = [("s", "t"), ("s", "u"), ("t", "s"), ("t", "u"), ("u", "s"), ("u", "t")]
-    assert [(row["scale"], row["other"]) for row in rows] == pairs
-    places = {"s": 0, "t": 1, "u": 2}
-    assert asked == [[{places[a]: 1.0, places[b]: -1.0} for a, b in pairs]]
-    assert [row["estimate"] for row in rows] == values
-    assert [row["p_adjusted"] for row in rows] == pytest.approx([0.09, 0.09, 0.09, 0.5, 0.09, 0.5])
-    assert [row["significant"] for row in rows] == [True, True, True, False, True, False]
-    assert {row["n"] for row in rows} == {7}
-    monkeypatch.setattr(Differences, "confidence", 0.95)
-    rows = ScaleTables._compare(SimpleNamespace(scales=("s", "t", "u")), "found", 7)
-    assert not any(row["significant"] for row in rows)
+def test_pooling_requires_benchmarks_and_humans():
+    assert tables_of().pooling("0-5") == tables_of().pooling(None) == []
+    one = grading_scale_study(labels_of(CELLS, judges=("j",)), by="none", method="none").pooling
+    assert (one.height, one.columns[:2]) == (0, ["what", "benchmark"])

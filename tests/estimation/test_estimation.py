@@ -545,10 +545,21 @@ def test_contrast_support_is_minimum_of_weighted_values():
     assert ends([[30, 18, 7], [50, 99, 9]], [1, -1, 1]) != ends([[18, 18, 18], [50, 50, 50]], [1, -1, 1])
 
 
-def test_contrast_requires_interval():
+def test_contrast_without_interval_has_reason():
     got = estimate(MEAN, some(18, 5, 2), method="none")
-    with pytest.raises(DesignError, match="a contrast needs an estimate with an interval"):
-        got.contrast([[1, -1]])
+    for found in (got.contrast([[1, -1]]), got.differences([(0, 1)])):
+        assert found.value == pytest.approx(got.value[:1] - got.value[1:])
+        assert np.isnan([found.low, found.high, found.standard_error, found.p()]).all()
+        assert (found.reasons, found.describe_interval()) == (("no interval requested",), "no interval")
+    one = estimate(MEAN, some(18, 1, 2), method="jackknife").differences([(1, 0), (0, 1)])
+    assert one.reasons == ("a single unit cannot be resampled",) * 2
+
+
+def test_differences_are_contrasts_of_two_values():
+    got = estimate(MEAN, some(18, 5, 3), method="jackknife")
+    wanted = got.contrast([[1, -1, 0], [0, -1, 1]])
+    found = got.differences([(0, 1), (2, 1)])
+    assert (found.value.tolist(), found.low.tolist()) == (wanted.value.tolist(), wanted.low.tolist())
 
 
 # -- estimability --------------------------------------------------------------------

@@ -13,6 +13,7 @@ from test_leaderboard import frame_of, votes_of
 
 import assay
 from assay.errors import DesignError
+from assay.estimation.resampling import Mean, estimate
 from assay.preference import words
 from assay.preference.consistency import (
     Saving,
@@ -128,19 +129,17 @@ def test_a_row_counts_its_sets_and_votes_by_kind():
 
 def test_trend_is_highest_minus_lowest_bin():
     groups = list(_groups(SETS, ["humans", "judges"], ["lo", "hi"]))
-    asked = []
-
-    def contrast(weights):
-        asked.append({(groups[i].pair, groups[i].who, groups[i].bin): w for i, w in enumerate(weights) if w})
-        return ["trend"]
-
-    found = SimpleNamespace(replicates=[1], leave_one_out=[], contrast=contrast)
-    assert _trends(groups, found, ["lo", "hi"]) == {"humans": "trend"}  # the judge has no set in the highest
-    assert asked == [{(None, "humans", "hi"): 1, (None, "humans", "lo"): -1}]
-    left_out = SimpleNamespace(replicates=[], leave_one_out=[1], contrast=contrast)
-    assert _trends(groups, left_out, ["lo", "hi"]) == {"humans": "trend"}
-    assert _trends(groups, found, ["lo"]) == {}
-    assert _trends(groups, SimpleNamespace(replicates=[], leave_one_out=[]), ["lo", "hi"]) == {}
+    places = {(one.pair, one.who, one.bin): i for i, one in enumerate(groups)}
+    data = np.random.default_rng(1).normal(size=(12, len(groups)))
+    high, low = (data[:, places[None, "humans", name]].mean() for name in ("hi", "lo"))
+    for method in ("percentile", "jackknife"):
+        found = estimate(Mean(), data, method=method, n_resamples=50)
+        trends = _trends(groups, found, ["lo", "hi"])
+        assert list(trends) == ["humans"]  # the judge has no set in the highest
+        assert trends["humans"].estimate == pytest.approx(high - low)
+        assert trends["humans"].low < trends["humans"].estimate < trends["humans"].high
+        assert _trends(groups, found, ["lo"]) == {}
+    assert _trends(groups, estimate(Mean(), data, method="none"), ["lo", "hi"]) == {}
 
 
 @pytest.mark.parametrize(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import random
 from pathlib import Path
@@ -80,7 +81,8 @@ def test_outputs_are_read_in_python(study):
         assay.read(write_study(study / "other", items=3), what="outputs")
 
 
-def test_benchmarks_with_different_systems_have_the_pairs_of_each(tmp_path, run):
+@pytest.mark.parametrize("names", [("m1", "m2", "m3"), ("gpt-3.5", "vicuna-7b", "flan-t5-xxl")])
+def test_benchmarks_with_different_systems_have_the_pairs_of_each(names, tmp_path, run):
     """A system without one benchmark has pairs in the other; one without any benchmark is refused."""
     reading = ("--annotator", "model", "--label", "text", "--repeat", "number", "--scale", "text")
 
@@ -92,12 +94,13 @@ def test_benchmarks_with_different_systems_have_the_pairs_of_each(tmp_path, run)
         pl.DataFrame(rows).write_ndjson(tmp_path / f"{name}.jsonl")
         return tmp_path / f"{name}.jsonl"
 
-    files = write("one", ("m1", "m2")), write("two", ("m1", "m2", "m3"))
-    code, out, _ = run("separability", *files, *reading, "--humans", "m1,m2,m3", "--json")
+    files = write("one", names[:2]), write("two", names)
+    code, out, _ = run("separability", *files, *reading, "--humans", ",".join(names), "--json")
     assert code == 0, out
     found = {(r["first"], r["second"], r["group"]) for r in json.loads(out)["table"]}
-    assert {(a, b) for a, b, group in found if group == "one"} == {("m1", "m2")}
-    assert {(a, b) for a, b, group in found if group == "two"} == {("m1", "m2"), ("m1", "m3"), ("m2", "m3")}
-    code, _, err = run("separability", *files, *reading, "--humans", "m1,m2,m9")
+    assert {frozenset((a, b)) for a, b, group in found if group == "one"} == {frozenset(names[:2])}
+    pairs = {frozenset(pair) for pair in itertools.combinations(names, 2)}
+    assert {frozenset((a, b)) for a, b, group in found if group == "two"} == pairs
+    code, _, err = run("separability", *files, *reading, "--humans", f"{names[0]},m9")
     assert code == 2
     assert "'m9' is not in" in err

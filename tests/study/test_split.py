@@ -61,6 +61,13 @@ def test_split_items_draws_a_number_of_each_stratum(seed):
     # Documents of three sentences: 25 is nearest to 8 documents, 24 items; the next stratum does not make up for it.
     found = split_items(items(40), strata=["topic"], n_test=25, seed=seed)
     assert found.table["test"].to_list() == [24, 24]
+    # Each question has an output of each of two systems: 25 questions have 25 outputs of both.
+    pairs = pl.DataFrame(
+        {"item": [f"q{n:02d}-{system}" for n in range(40) for system in "ab"], "system": ["a", "b"] * 40}
+    )
+    found = split_items(pairs, strata=["system"], n_test=25, seed=seed)
+    assert found.table["test"].to_list() == [25, 25]
+    assert found.parts.group_by("document").agg(pl.col("part").n_unique())["part"].to_list() == [1] * 40
     with pytest.raises(DataError, match="'law' has 30 items; the test set requires 31 of each kind"):
         split_items(items(40), strata=["topic"], n_test=31)
     with pytest.raises(DataError, match="120 items cannot be split into two parts, 120 of each kind for the test"):

@@ -129,6 +129,20 @@ class ReadOptions:
             raise type(error)(as_typed(str(error), NAMES)) from error
         return labels
 
+    def read_anyone(self, source: str, *, quiet: bool = False) -> Annotations:
+        """The table, in which annotators with names of models are judges."""
+        try:
+            labels = self._read(source)
+        except AssayError as error:
+            # The cause has the advised options; the message has them as the user types them.
+            advised = getattr(error.__cause__, "advised", {})
+            if set(advised) != {"judges"}:
+                raise
+            labels = self.given(advised)._read(source)
+        if not quiet:
+            note_reading(labels)
+        return labels
+
     def given(self, options: Mapping[str, Any]) -> Self:
         """The same with options of `assay.read`, in the form in which they are typed."""
         lists = {name: [value] if isinstance(value, str) else value for name, value in options.items()
@@ -461,6 +475,13 @@ class Ask:
         """Print the result, and write its page if there is a file for it."""
         self.output.show(found, **{"drop": hidden_columns(found.table), **how})
         write_page(out, row.title, found, import_named(row.page))
+
+    def show_frame(self, frame: DataFrame | None, *, symbol: str = "estimate") -> None:
+        """Print a further table of a result above its own, if it has one."""
+        if self.output.as_text and frame is not None:
+            from assay.reporting import tables
+
+            say(tables.to_text(tables.shown(frame, drop=hidden_columns(frame), symbol=symbol)) + "\n")
 
 
 ASK = Ask()
@@ -903,6 +924,7 @@ def scales(source: str, *, out: Page = None, force: Force = False, ask: Ask = AS
     """
     from assay.concordance.coefficient import GradingScaleSettings
     from assay.concordance.grading_scale import grading_scale_study
+    from assay.concordance.words import POOLED
 
     ask.to(out, source, force=force)
     given = ask.options.options()
@@ -915,6 +937,10 @@ def scales(source: str, *, out: Page = None, force: Force = False, ask: Ask = AS
         given["baseline"] = known.get(given["baseline"], given["baseline"])
     with progress_bar("Comparing"):
         found = grading_scale_study(table, **given)
+    if found.groups is not None:
+        # The page and --json have each benchmark.
+        ask.show_frame(found.groups.filter(benchmark=POOLED).drop("benchmark"))
+    ask.show_frame(found.conditions)
     ask.show(BY_NAME["scales"], found, out, drop=(), width=TERMINAL)
 
 
@@ -1033,7 +1059,7 @@ def _systems_of_files(paths: Sequence[str], labels: LabelOptions) -> dict[str, L
     """The options for each file, with those of the named systems that it has; a name that no file has is kept."""
     if not labels.humans or any(map(is_study, paths)):
         return dict.fromkeys(paths, labels)
-    alone = {path: labels.changed(humans=None)._read(path) for path in paths}
+    alone = {path: labels.changed(humans=None).read_anyone(path, quiet=True) for path in paths}
     there = {path: {*table.humans, *table.judges} for path, table in alone.items()}
     known = set().union(*there.values())
     return {
@@ -1151,30 +1177,23 @@ def _settings_of(name: str) -> dict[str, str] | None:
 
 def _measure(name: str, labels: LabelOptions) -> Any:
     """The measure of this name, or the labels in the file or study folder of this name."""
+    from assay.ideas.measures import PAIR_NAMES
+
     if not Path(name).exists():
         return name
     alone = labels.changed(scale=None, where=None, judges=None, humans=None)
     # The table of a judge can be without the conditions of the experts' table.
     ways = [alone, alone.changed(conditions=None)] if alone.conditions else [alone]
+    plain = ways[-1]
     if Path(name).is_file():
-        # A judge's choices do not state their scale. Numbers of pairs are refused on that scale, then read without it.
-        ways = [*(way.changed(scale=["odd-one-out"]) for way in ways), *ways]
-    for way in ways[:-1]:
+        # A judge's choices do not state their scale. Numbers of pairs are refused on that scale, then read without it,
+        # each two texts as an item if no column names the item.
+        of_pairs = (plain.changed(item=list(pair)) for pair in PAIR_NAMES)
+        ways = [*(way.changed(scale=["odd-one-out"]) for way in ways), *ways, *of_pairs]
+    for way in ways:
         with contextlib.suppress(AssayError):
-            return _read_measure(name, way)
-    return _read_measure(name, ways[-1])
-
-
-def _read_measure(name: str, labels: LabelOptions) -> Annotations:
-    """Labels that are measures, of humans or models."""
-    try:
-        return labels.read(name)
-    except AssayError as error:
-        # The cause has the advised options; the message has them as the user types them.
-        advised = getattr(error.__cause__, "advised", {})
-        if set(advised) != {"judges"}:
-            raise
-        return labels.given(advised).read(name)
+            return way.read_anyone(name)
+    return plain.read_anyone(name)  # again, for its error
 
 
 def _refuse_other_options(given: dict[str, Any], settings: type[Settings], about: str, other: str) -> None:
@@ -1213,10 +1232,7 @@ def raters(
         found = import_named(row.ask)(table, progress=progress, **given)
     fair = None if found.fairness is None else found.fairness.rows
     for frame, symbol in ((fair, "Δφ"), (found.groups, "estimate")):
-        if ask.output.as_text and frame is not None:
-            from assay.reporting import tables
-
-            say(tables.to_text(tables.shown(frame, drop=hidden_columns(frame), symbol=symbol)) + "\n")
+        ask.show_frame(frame, symbol=symbol)
     ask.show(row, found, out)
 
 

@@ -16,7 +16,7 @@ from assay.data.ratings import Ratings
 from assay.data.scales import Interval
 from assay.estimation.resampling import Units, add_rows, gather
 from assay.estimation.statistic import Bools, Floats, Ints
-from assay.statistics.categories import Slice, Together, grid
+from assay.statistics.categories import Slice, Together, answers_of, grid
 from assay.statistics.pairs import LabelPairs
 
 A_HUMAN = "a human"
@@ -218,9 +218,8 @@ def _two_annotators(
     """The labels of two groups of annotators, one an item and group."""
     cells = grid(answers)
     columns = [cells[:, group] for group in places]
-    pair = np.stack([combine(c) if c.shape[1] > 1 else c[:, 0] for c in columns], axis=1)
-    item, annotator = np.nonzero(~np.isnan(pair))
-    return replace(answers, item=item, annotator=annotator, value=pair[item, annotator], annotators=names)
+    pair = answers_of(np.stack([combine(c) if c.shape[1] > 1 else c[:, 0] for c in columns], axis=1))
+    return replace(answers, item=pair.item, annotator=pair.annotator, value=pair.value, annotators=names)
 
 
 def _divided_items(read: Callable[[], Answers], group: list[int]) -> int:

@@ -7,10 +7,10 @@ treat the items as the sample, and scales are compared under the same resamples.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import lru_cache
-from typing import TYPE_CHECKING, Any
+from functools import partial
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import polars as pl
@@ -24,13 +24,14 @@ from assay.data.chunks import Chunks
 from assay.data.columns import natural
 from assay.data.ratings import cluster_codes
 from assay.data.scales import range_of
+from assay.data.structure.groups import annotator_groups
 from assay.errors import DataError, DesignError, counted, listing, unknown
 from assay.estimation.intervals import Estimate, Estimates, Transform, adjust_p
 from assay.estimation.options import question
-from assay.estimation.resampling import Sums, Units, add_rows, estimate_replicates
-from assay.estimation.result import Exclusion, Result, Run, fingerprint_with
+from assay.estimation.resampling import Sums, Units, add_rows
+from assay.estimation.result import Exclusion, ResultOfRows, Run, fingerprint_with
 from assay.estimation.statistic import Floats, Ints
-from assay.statistics.categories import PanelStatistic, Together
+from assay.statistics.categories import PanelStatistic, Together, answers_of, grid
 from assay.statistics.components.variance import Components, Form, IntraclassCorrelation, OneWay, TwoWay
 from assay.statistics.pairs import Distance, MeanOfPairs, Moments2
 
@@ -47,11 +48,35 @@ MOST_BENCHMARKS, LEAST_OF_BENCHMARK = 12, 10
 NO_SPLIT = "none"
 """Value of ``by`` for no split of the items."""
 
+MAIN = (POOLED, JUDGES_MEAN, "icc")
+"""The benchmark, judge and measure by which scales are ranked."""
+
 COLUMNS = ("estimate", "low", "high", "n")
+"""The columns of an estimate."""
+
+TABLES: dict[str, tuple[str, ...]] = {
+    "alignment": ("scale", "benchmark", "judge", "measure", *COLUMNS),
+    "differences": ("benchmark", "judge", "scale", "other", *COLUMNS, "p", "p_adjusted", "significant"),
+    "reliability": ("scale", "benchmark", "form", "panel", "k", *COLUMNS),
+    "consistency": ("benchmark", "scales", "judge", *COLUMNS),
+    "groups": ("group", "benchmark", "scale", "measure", "annotators", *COLUMNS, "p"),
+    "conditions": ("judge", "scale", "condition", "measure", *COLUMNS, "p"),
+    "repeats": ("scale", "benchmark", "annotator", "repeats", *COLUMNS),
+    "rows": ("scale", "benchmark", "what", *COLUMNS),
+    "pooling": ("what", "benchmark", *COLUMNS, "pooled", "inflation", "p", "p_adjusted", "significant"),
+}
+"""The columns of each table."""
+
+TYPES: dict[str, Any] = {
+    **dict.fromkeys((*COLUMNS[:3], "pooled", "inflation", "p", "p_adjusted"), pl.Float64),
+    **dict.fromkeys(("n", "k", "annotators", "repeats"), pl.Int64),
+    "significant": pl.Boolean,
+}
+"""The types of columns that are not text."""
 
 
 @dataclass(frozen=True, eq=False)
-class GradingScaleStudy(Result):
+class GradingScaleStudy(ResultOfRows):
     """Agreement, reliability and consistency on each grading scale.
 
     Every table has ``estimate``, ``low``, ``high`` and ``n`` (items). Table numbers refer to Li et al., "Grading scale
@@ -59,6 +84,8 @@ class GradingScaleStudy(Result):
 
     Attributes
     ----------
+    table : polars.DataFrame
+        Pooled and by benchmark, one row per scale: the panels, their agreement and the error (tables 2 to 4a).
     best : str or None
         The scale with the highest pooled ICC(A,1) of the mean human label with the mean judge label. None without
         humans; then only `reliability` and `consistency` (table 1) have rows.
@@ -110,27 +137,8 @@ class GradingScaleStudy(Result):
     n_items: int
     n_labels: int
     run: Run
-    estimates: Mapping[str, Sequence[Estimate]] = field(repr=False, metadata={"json": False})
-    """The estimates in the rows of `alignment`, `reliability` and `consistency`."""
-
-    @property
-    def table(self) -> pl.DataFrame:
-        """Pooled and by benchmark, one row per scale: the panels, their agreement and the error (tables 2 to 4a)."""
-        return pl.concat([rows.select("scale", "benchmark", "what", *COLUMNS) for _, rows in self._table_parts()])
-
-    def row_estimates(self) -> Sequence[Estimate | None]:
-        """The estimates of both parts of `table`."""
-        return [self.estimates[name][i] for name, rows in self._table_parts() for i in rows["_row"]]
-
-    def _table_parts(self) -> list[tuple[str, pl.DataFrame]]:
-        """The source of the rows of `table`: a table and its rows."""
-        panels = self.reliability.with_row_index("_row").filter(form="ICC(A,k)").rename({"panel": "what"})
-        if self.best is None:
-            itself = pl.format("{} with itself", pl.col("judge"))
-            others = self.consistency.with_row_index("_row").with_columns(scale="scales", what=itself)
-            return [("reliability", panels), ("consistency", others)]
-        others = self.alignment.with_row_index("_row").filter(judge=JUDGES_MEAN).rename({"measure": "what"})
-        return [("reliability", panels), ("alignment", others)]
+    rows: pl.DataFrame = field(repr=False, metadata={"json": False})
+    estimates: Sequence[Estimate] = field(repr=False, metadata={"json": False})
 
     def illusion(self) -> pl.DataFrame:
         """Return the benchmarks whose ICC on the best scale is below the pooled ICC.
@@ -234,42 +242,26 @@ def grading_scale_study(labels: Annotations | Chunks, settings: GradingScaleSett
     """
     study = ScaleTables(labels.in_memory("a study of grading scales"), settings)
     alignment, differences = study.alignment()
-    pooled = alignment.filter(benchmark=POOLED, judge=JUDGES_MEAN, measure="icc")
-    pooled = pooled.sort("estimate", descending=True, nulls_last=True)
-    best = pooled["scale"][0] if pooled.height else None
+    pooled = {r["scale"]: r["estimate"] for r in alignment if (r["benchmark"], r["judge"], r["measure"]) == MAIN}
+    best = max(pooled, key=lambda scale: np.nan_to_num(pooled[scale], nan=-np.inf), default=None)
+    reliability, consistency = study.reliability(), study.consistency()
+    rows = main_rows(alignment, reliability, consistency)
+    tables: dict[str, list[Row] | None] = {
+        "alignment": alignment, "differences": differences, "reliability": reliability, "consistency": consistency,
+        "groups": None if settings.group is None else study.groups(settings.group),
+        "conditions": None if settings.condition is None else study.conditions(settings.condition),
+        "repeats": study.repeats(), "pooling": study.pooling(best), "rows": rows,
+    }  # fmt: skip
+    frames: dict[str, Any] = {name: study.frame_of(name, each) for name, each in tables.items()}
     return GradingScaleStudy(
-        best=best,
-        scales=study.scales,
-        ranges=study.ranges,
-        alignment=alignment,
-        differences=differences,
-        reliability=study.reliability(),
-        consistency=study.consistency(),
-        groups=None if settings.group is None else study.groups(settings.group),
-        conditions=None if settings.condition is None else study.conditions(),
-        repeats=study.repeats(),
-        pooling=study.pooling(best),
-        items=study.item_table(),
-        humans=study.humans,
-        judges=study.judges,
-        by=study.by,
-        well_aligned=settings.well_aligned,
-        n_items=len(study.items),
-        n_labels=study.n_labels,
-        run=study.run(),
-        estimates=study.estimates,
-    )
-
-
-Number = tuple[Floats, PanelStatistic]
-"""The labels of one estimate as (items, columns), and its statistic."""
-
-Numbers = Callable[[str | None], Sequence[Number]]
-"""Several estimates of the same items, for all annotators or without one of them."""
+        **frames, best=best, scales=study.scales, ranges=study.ranges, items=study.item_table(), humans=study.humans,
+        judges=study.judges, by=study.by, well_aligned=settings.well_aligned, n_items=len(study.items),
+        n_labels=study.frame.height, run=study.run(), estimates=[row["found"] for row in rows],
+    )  # fmt: skip
 
 
 class ScaleTables:
-    """Labels on 0-1 as one matrix per scale, and the tables computed from them."""
+    """Labels on 0-1 as one matrix per scale, and the rows of the tables computed from them."""
 
     def __init__(self, labels: Annotations, settings: GradingScaleSettings) -> None:
         self.whole, self.how = labels, settings
@@ -277,43 +269,27 @@ class ScaleTables:
         labels = self.labels = labels.resolve_repeats(settings.repeats)
         self.humans, self.judges = labels.humans, labels.judges
         self.items = labels.items["item"].to_list()
-        self.names = (*self.humans, *self.judges)
+        # With repeats as annotators, the whole table has other names.
+        self.names = tuple(dict.fromkeys((*self.humans, *self.judges, *self.whole.humans, *self.whole.judges)))
         self.clusters: Ints | None = None if settings.clusters is None else cluster_codes(labels, settings.clusters)
-        self.exclusions: list[Exclusion] = []
         self.by = self._guess_by() if settings.by is None else None if settings.by == NO_SPLIT else settings.by
-        self.notes = [f"repeated labels: {settings.repeats}"] if self.whole.has_repeats else []
-        scale, condition = settings.scale_column, settings.condition
-        frame = labels.labels.with_columns(pl.col(scale).cast(pl.String).alias("_scale"))
-        found = natural(frame["_scale"].drop_nulls().unique().to_list())
+        self.benchmarks = self._benchmarks()
+        found = natural(labels.labels[settings.scale_column].cast(pl.String).drop_nulls().unique().to_list())
         if len(found) < 2:
-            raise DesignError(f"column '{scale}' has {len(found)} value; a study of scales requires two or more")
+            raise DesignError(
+                f"column '{settings.scale_column}' has {len(found)} value; a study of scales requires two or more"
+            )
         self.ranges = {name: _range(name, settings.ranges) for name in found}
         self.scales = tuple(sorted(found, key=lambda name: self.ranges[name][1] - self.ranges[name][0]))
-        self.frame = self._unit_labels(frame)
-        self.n_labels = self.frame.height
-        self.varied = () if condition is None else labels.where(kind="judge").values_of(condition)
+        self.frame = self._unit_labels(labels)
+        unscaled = labels.labels.height - self.frame.height
+        self.exclusions = [Exclusion("label", unscaled, "no scale")] if unscaled else []
+        self.varied = () if settings.condition is None else labels.where(kind="judge").values_of(settings.condition)
         self.baseline = self._baseline(settings.baseline)
-        self.cells = {s: self._matrix(s, self.baseline) for s in self.scales}
+        self.cells = self._matrices(self._at_baseline(self.frame))
         self.interval = "no interval"
-        self.estimates: dict[str, list[Estimate]] = {"alignment": [], "reliability": [], "consistency": []}
         self.raters = settings.raters_for(random=True)
-        self.notes += self._item_notes()
-        if self.by is not None and settings.by is None:
-            self.notes.append(
-                f"items are split by their column '{self.by}'; choose another with by=..., or none with by='{NO_SPLIT}'"
-            )
-
-    def _guess_by(self) -> str | None:
-        """The only column with few values that can split the items, or the first with a name of benchmarks."""
-        items, found = self.labels.items, []
-        for name, kind in items.schema.items():
-            if name != "item" and kind in (pl.String, pl.Categorical, pl.Enum) and self.humans:
-                values = items[name].value_counts()["count"]
-                if 2 <= len(values) <= MOST_BENCHMARKS and min(values) >= LEAST_OF_BENCHMARK:
-                    found.append(name)
-        named = [name for name in BENCHMARK_NAMES if name in found]
-        single = found if len(found) == 1 else []
-        return next(iter(named or single), None)
+        self.notes = self._notes()
 
     def _check(self, labels: Annotations, settings: GradingScaleSettings) -> None:
         """Refuse a table without the requested columns and annotators."""
@@ -333,55 +309,25 @@ class ScaleTables:
         if not labels.humans and tables:
             raise DesignError(f"the tables {listing(tables)} compare humans and judges; the table has only judges")
 
-    def _item_notes(self) -> list[str]:
-        """Notes on missing labels, additional items and benchmarks without an interval."""
-        found = []
-        if any(np.isnan(c).any() for c in self.cells.values()):
-            found.append("some labels are missing; a consensus is the mean of the available labels")
-        answered = {
-            kind: np.any([~np.isnan(self._labels_of(s, names)).all(axis=1) for s in self.scales], axis=0)
-            for kind, names in (("judges", self.judges), ("humans", self.humans))
-        }
-        both = answered["judges"] & answered["humans"]
-        for kind, there in answered.items() if self.humans else ():
-            extra = int((there & ~both).sum())
-            if extra:
-                tables = "tables of reliability and consistency" if kind == "judges" else "table of reliability"
-                found.append(
-                    f"{counted(extra, 'item')} labelled only by {kind}: used in the {tables}, not in comparisons of "
-                    "humans with judges"
-                )
-        units = np.arange(len(self.items)) if self.clusters is None else self.clusters
-        single = [name for name, items in self.benchmarks() if len(np.unique(units[items])) < 2]
-        if single and self.how.method != "none":
-            what = "item" if self.clusters is None else f"{self.how.clusters} (the clusters)"
-            found.append(f"no interval for {listing(single)}: the variance cannot be estimated from one {what}")
-        if self.how.repeats == "each" and self.whole.has_repeats:
-            found.append("each repeat counts as an annotator, so intervals for random raters are too narrow")
+    def _guess_by(self) -> str | None:
+        """The only column with few values that can split the items, or the first with a name of benchmarks."""
+        items, found = self.labels.items.drop("item", *self.labels.technical_columns, strict=False), []
+        for name, kind in items.schema.items():
+            if kind in (pl.String, pl.Categorical, pl.Enum) and self.humans:
+                values = items[name].value_counts()["count"]
+                if 2 <= len(values) <= MOST_BENCHMARKS and min(values) >= LEAST_OF_BENCHMARK:
+                    found.append(name)
+        named = [name for name in BENCHMARK_NAMES if name in found]
+        single = found if len(found) == 1 else []
+        return next(iter(named or single), None)
+
+    def _benchmarks(self) -> list[tuple[str, Ints]]:
+        """All items, then those of each value of ``by``."""
+        found = [(POOLED, np.arange(len(self.items)))]
+        if self.by is not None:
+            column = self.labels.items[self.by].cast(pl.String).fill_null("(none)")
+            found += [(value, (column == value).arg_true().to_numpy()) for value in natural(column.unique().to_list())]
         return found
-
-    # -- the labels -----------------------------------------------------------------------------------
-
-    def _unit_labels(self, frame: pl.DataFrame) -> pl.DataFrame:
-        """The labels with a scale, on 0-1."""
-        if not frame["label"].dtype.is_numeric():
-            raise DesignError("grading scales are numeric; these labels are not numbers")
-        low, high = (
-            pl.col("_scale").replace_strict(
-                {s: ends[i] for s, ends in self.ranges.items()}, default=None, return_dtype=pl.Float64
-            )
-            for i in (0, 1)
-        )
-        unscaled = frame["_scale"].null_count()
-        if unscaled:
-            self.exclusions.append(Exclusion("label", unscaled, "no scale"))
-        frame = frame.drop_nulls("_scale").with_columns(unit=(pl.col("label").cast(pl.Float64) - low) / (high - low))
-        off = frame.filter(~pl.col("unit").is_between(-1e-9, 1 + 1e-9))
-        if off.height:
-            rows = off.head(5).select("item", "_scale", "label").iter_rows()
-            shown = listing([f"item '{i}', scale {s}: {v:g}" for i, s, v in rows])
-            raise DataError(f"{off.height} labels are outside the range of their scale ({shown})")
-        return frame
 
     def _baseline(self, baseline: Any) -> Any:
         """The condition of the main tables."""
@@ -395,345 +341,308 @@ class ScaleTables:
             )
         if baseline not in self.varied:
             raise DataError(unknown(str(condition), baseline, self.varied))
-        self.notes.append(f"judges' labels have {condition} {baseline}, except in the table by condition")
         return baseline
 
-    def _matrix(self, scale: str, value: Any) -> Floats:
-        """(items, annotators) on one scale: all human labels, and judges' labels under one value of the condition."""
-        part = self._answers_under(self.frame.filter(pl.col("_scale") == scale), value)
-        if part.select("item", "annotator").is_duplicated().any():
-            raise DesignError(
-                f"annotators labelled items more than once on scale {scale}; name the experimental condition with "
-                "condition=..., or select labels with labels.where(...)"
+    def _notes(self) -> list[str]:
+        """Notes on decisions, missing labels, additional items, and benchmarks without an interval."""
+        found = [f"repeated labels: {self.how.repeats}"] if self.whole.has_repeats else []
+        if len(self.varied) > 1:
+            found.append(f"judges' labels have {self.how.condition} {self.baseline}, except in the table by condition")
+        if self._at_baseline(self.frame).height < len(self.scales) * len(self.items) * len(self.humans + self.judges):
+            found.append("some labels are missing; a consensus is the mean of the available labels")
+        answered = {
+            kind: np.any([~np.isnan(self._mean(s, names)) for s in self.scales], axis=0)
+            for kind, names in (("judges", self.judges), ("humans", self.humans))
+        }
+        for kind, there in answered.items() if self.humans else ():
+            extra = int((there & ~np.all([*answered.values()], axis=0)).sum())
+            if extra:
+                tables = "tables of reliability and consistency" if kind == "judges" else "table of reliability"
+                found.append(
+                    f"{counted(extra, 'item')} labelled only by {kind}: used in the {tables}, not in comparisons of "
+                    "humans with judges"
+                )
+        units = np.arange(len(self.items)) if self.clusters is None else self.clusters
+        single = [name for name, items in self.benchmarks if len(np.unique(units[items])) < 2]
+        if single and self.how.method != "none":
+            what = "item" if self.clusters is None else f"{self.how.clusters} (the clusters)"
+            found.append(f"no interval for {listing(single)}: the variance cannot be estimated from one {what}")
+        if self.how.repeats == "each" and self.whole.has_repeats:
+            found.append("each repeat counts as an annotator, so intervals for random raters are too narrow")
+        if self.by is not None and self.how.by is None:
+            found.append(
+                f"items are split by their column '{self.by}'; choose another with by=..., or none with by='{NO_SPLIT}'"
             )
-        column = part["annotator"].replace_strict(pl.Series(self.names), pl.Series(range(len(self.names))))
-        return self._cells(part, column.to_numpy(), len(self.names))
+        return found
 
-    def _answers_under(self, frame: pl.DataFrame, value: Any) -> pl.DataFrame:
-        """Labels of humans, and of judges under one value of the condition."""
+    # -- the labels -----------------------------------------------------------------------------------
+
+    def _unit_labels(self, labels: Annotations) -> pl.DataFrame:
+        """The labels with a scale, on 0-1."""
+        scale = pl.col(self.how.scale_column).cast(pl.String)
+        frame = labels.labels.with_columns(_scale=scale).drop_nulls("_scale")
+        if not frame["label"].dtype.is_numeric():
+            raise DesignError("grading scales are numeric; these labels are not numbers")
+        low, high = (
+            pl.col("_scale").replace_strict({s: ends[i] for s, ends in self.ranges.items()}, return_dtype=pl.Float64)
+            for i in (0, 1)
+        )
+        frame = frame.with_columns(_unit=(pl.col("label").cast(pl.Float64) - low) / (high - low))
+        off = frame.filter(~pl.col("_unit").is_between(-1e-9, 1 + 1e-9))
+        if off.height:
+            rows = off.head(5).select("item", "_scale", "label").iter_rows()
+            shown = listing([f"item '{i}', scale {s}: {v:g}" for i, s, v in rows])
+            raise DataError(f"{off.height} labels are outside the range of their scale ({shown})")
+        return frame
+
+    def _at_baseline(self, frame: pl.DataFrame) -> pl.DataFrame:
+        """All labels of humans, and those of judges under the condition of the main tables."""
         if self.how.condition is None:
             return frame
-        return frame.filter(pl.col("annotator").is_in(self.humans) | (pl.col(self.how.condition) == value))
+        humans = (*self.humans, *self.whole.humans)
+        return frame.filter(pl.col("annotator").is_in(humans) | (pl.col(self.how.condition) == self.baseline))
 
-    def _cells(self, part: pl.DataFrame, column: Ints, width: int) -> Floats:
-        """Labels on 0-1 as (items, columns), NaN if missing."""
-        cells = np.full((len(self.items), width), np.nan)
-        row = part["item"].replace_strict(pl.Series(self.items), pl.Series(range(len(self.items))))
-        cells[row.to_numpy(), column] = part["unit"].to_numpy()
-        return cells
+    def _matrices(self, frame: pl.DataFrame, by: str | None = None) -> dict[Hashable, Floats]:
+        """(items, annotators) on 0-1, NaN if missing: by scale, or by scale and the value of another column."""
+        keys = itertools.product(self.scales, [None] if by is None else frame[by].unique(maintain_order=True))
+        found: dict[Hashable, Floats] = {}
+        for scale, value in keys:
+            part = frame.filter(pl.col("_scale") == scale, True if by is None else pl.col(by).eq_missing(value))
+            if part.select("item", "annotator").is_duplicated().any():
+                raise DesignError(
+                    f"annotators labelled items more than once on scale {scale}; name the experimental condition with "
+                    "condition=..., or select labels with labels.where(...)"
+                )
+            cells = np.full((len(self.items), len(self.names)), np.nan)
+            place = (
+                part[column].replace_strict(pl.Series(names), pl.Series(range(len(names)))).to_numpy()
+                for column, names in (("item", self.items), ("annotator", self.names))
+            )
+            cells[tuple(place)] = part["_unit"].to_numpy()
+            found[scale if by is None else (scale, value)] = cells
+        return found
 
-    def _labels_of(self, scale: str, names: Sequence[str]) -> Floats:
-        """The labels of some annotators on a scale: (items, annotators)."""
-        return self.cells[scale][:, [self.names.index(name) for name in names]]
-
-    def _pair(self, scale: str, people: Sequence[str], judges: Sequence[str]) -> Floats:
-        """The mean labels of humans and of judges as two columns."""
-        return np.stack([row_means(self._labels_of(scale, people)), row_means(self._labels_of(scale, judges))], axis=1)
-
-    def benchmarks(self) -> Iterator[tuple[str, Ints]]:
-        """All items, then those of each value of ``by``."""
-        yield POOLED, np.arange(len(self.items))
-        if self.by is not None:
-            column = self.labels.items[self.by].cast(pl.String).fill_null("(none)")
-            for value in natural(column.unique().to_list()):
-                yield value, np.flatnonzero((column == value).to_numpy())
+    def _mean(self, key: Hashable, names: Sequence[str]) -> Floats:
+        """The mean label of some annotators in one matrix: (items,)."""
+        return row_means(self.cells[key][:, [self.names.index(name) for name in names]])
 
     # -- estimating -----------------------------------------------------------------------------------
 
+    def _panel(self, scale: str, names: Sequence[str], form: Form) -> Value:
+        """The ICC of a panel on a scale, for its number of annotators."""
+        return Value([(scale, [name]) for name in names], partial(panel_icc, form=form, k=len(names)))
+
     def _estimate(
-        self, numbers: Numbers, items: Ints, transform: Transform, groups: Sequence[Sequence[str]] = ()
-    ) -> tuple[Estimates, list[int]]:
-        """Estimate several numbers of the same items under the same resamples, with the number of items of each.
+        self, values: Sequence[Value], items: Ints, transform: Transform, groups: Sequence[Sequence[str]] = ()
+    ) -> Found:
+        """Estimate several values of the same items under the same resamples.
 
         If raters are random, each annotator of a group is left out in turn. A group of one is fixed.
         """
-        every = numbers(None)
-        units = self._units(every, items)
-        whole = _sums(every, items, units)
+        joint, moments = self._moments(values, items)
+        clusters = None if self.clusters is None else self.clusters[items]
+        units = Units.of(len(items), clusters, width=sum(joint.widths))
+        n = tuple(map(_number_of_items, joint.statistics, moments))
+
+        def sums(joint: Together, moments: list[Floats]) -> Sums:
+            rows = add_rows(np.concatenate(moments, axis=1), units.of_item, units.n)
+            return Sums(joint, rows, n, units.name, units)
+
+        whole = sums(joint, moments)
         found = whole.estimate(self.how, transform)
         several = [group for group in groups if len(group) > 1]
         if self.raters == "random" and self.how.method != "none" and several:
             parts = [
-                (_sums(numbers(name), items, units).value_and_without(whole.used) for name in group)
+                (sums(*self._moments(values, items, name)).value_and_without(whole.used) for name in group)
                 for group in several
             ]
             found = groups_left_out(found, parts)
         if self.interval == "no interval":
             self.interval = found.describe_interval()
-        return found, list(whole.n_items)
+        return Found(found, n)
 
-    def _units(self, numbers: Sequence[Number], items: Ints) -> Units:
-        """The resampled units: the items, or their clusters."""
-        clusters = None if self.clusters is None else self.clusters[items]
-        return Units.of(len(items), clusters, width=sum(statistic.width for _, statistic in numbers))
+    def _moments(self, values: Sequence[Value], items: Ints, left: str | None = None) -> tuple[Together, list[Floats]]:
+        """The statistics of values and the moments of each item, without one of the annotators if it is named."""
+        statistics, moments = [], []
+        for value in values:
+            cells = self._columns(value, left)[items]
+            statistic = value.statistic(cells)
+            if value.items is not None:
+                cells = np.where(np.isin(items, value.items)[:, None], cells, np.nan)
+            statistics.append(statistic)
+            moments.append(statistic.moments(answers_of(cells)))
+        return Together(tuple(statistics), same_labels=False), moments
 
-    def _panels(self, panels: Sequence[Sequence[str]], scale: str, items: Ints, form: Form) -> Numbers:
-        """The ICC of each panel, for the mean label of its annotators."""
-
-        def numbers(left: str | None) -> list[Number]:
-            cells = [self._labels_of(scale, _rest(names, left)) for names in panels]
-            return [(c, panel_icc(c[items], form, len(names))) for c, names in zip(cells, panels, strict=True)]
-
-        return numbers
-
-    def _means(
-        self, sides: Sequence[tuple[str, Sequence[str], Sequence[str]]], statistic: PanelStatistic
-    ) -> Numbers:  # fmt: skip
-        """The mean labels of humans and of judges on a scale, as two columns."""
-        return lambda left: [
-            (self._pair(scale, _rest(people, left), _rest(judges, left)), statistic) for scale, people, judges in sides
-        ]
-
-    def _means_with(self, scale: str, answers: Sequence[Floats], statistic: PanelStatistic) -> Numbers:
-        """The mean human label paired with each of these labels."""
-
-        def numbers(left: str | None) -> list[Number]:
-            people = row_means(self._labels_of(scale, _rest(self.humans, left)))
-            return [(np.stack([people, cells], axis=1), statistic) for cells in answers]
-
-        return numbers
+    def _columns(self, value: Value, left: str | None = None) -> Floats:
+        """The columns of a value: (items, columns), without those of an annotator who is left out alone."""
+        rest = [(key, [name for name in names if name != left]) for key, names in value.columns]
+        return np.stack([self._mean(key, names) for key, names in rest if names], axis=1)
 
     # -- the tables -----------------------------------------------------------------------------------
 
-    def alignment(self) -> tuple[pl.DataFrame, pl.DataFrame]:
+    def alignment(self) -> tuple[list[Row], list[Row]]:
         """Agreement of the mean human label with judges by scale, benchmark and judge; differences between scales."""
         rows, differences = [], []
-        for benchmark, items in self.benchmarks() if self.humans else ():
-            for judge, names in [(JUDGES_MEAN, self.judges), *((j, (j,)) for j in self.judges)]:
-                place = {"benchmark": benchmark, "judge": judge}
-                sides = [(s, self.humans, names) for s in self.scales]
-                for measure, statistic, transform in TWO_COLUMNS:
-                    numbers = self._means(sides, statistic)
-                    found, n = self._estimate(numbers, items, transform, (self.humans, names))
-                    rows += [
-                        {"scale": s, **place, "measure": measure, **one.row(), "n": count}
-                        for s, one, count in zip(self.scales, found, n, strict=True)
-                    ]
-                    self.estimates["alignment"] += found
-                    if measure == "icc":
-                        differences += [{**place, **row} for row in self._compare(found, min(n))]
-            if len(self.judges) > 1:
-                found, n = self._one_judge(items)
-                place = {"benchmark": benchmark, "judge": ONE_JUDGE}
-                rows += [
-                    {"scale": s, **place, "measure": "icc", **one.row(), "n": count}
-                    for s, one, count in zip(self.scales, found, n, strict=True)
-                ]
-                self.estimates["alignment"] += found
-                differences += [{**place, **row} for row in self._compare(found, min(n))]
-        return _frame(rows, "scale", "benchmark", "judge", "measure"), _frame(
-            differences, "benchmark", "judge", "scale", "other", p=pl.Float64, p_adjusted=pl.Float64,
-            significant=pl.Boolean,
-        )  # fmt: skip
+        judges = (JUDGES_MEAN, *self.judges, *([ONE_JUDGE] if len(self.judges) > 1 else []))
+        for (benchmark, items), judge in itertools.product(self.benchmarks if self.humans else (), judges):
+            place = {"benchmark": benchmark, "judge": judge}
+            for measure, found in self.align(judge, items).items():
+                rows += found.rows([{**place, "scale": scale, "measure": measure} for scale in self.scales])
+                if measure == "icc":
+                    differences += self.compare(found, place)
+        return rows, differences
 
-    def _one_judge(self, items: Ints) -> tuple[Estimates, list[int]]:
-        """The ICC of the mean human label with a single judge on each scale, averaged over a sample of judges."""
-        n_judges, (_, statistic, transform) = len(self.judges), TWO_COLUMNS[0]
-        numbers = self._means([(s, self.humans, (j,)) for s in self.scales for j in self.judges], statistic)
-        found, counts = self._estimate(numbers, items, transform)
-        n = [min(counts[i : i + n_judges]) for i in range(0, len(counts), n_judges)]
-        weights: Floats = np.kron(np.eye(len(self.scales)), np.full(n_judges, 1 / n_judges))
-        each, left_out = found.value, found.leave_one_out
-        if self.how.method == "none" or not (len(left_out) or len(found.replicates)):
-            means = [dict(zip(np.flatnonzero(row).tolist(), row[row > 0].tolist(), strict=True)) for row in weights]
-            return _combine(found, means), n
-        mean = found.contrast(weights, transform)
-        if self.raters != "random":
-            return mean, n
-        units = self._units(numbers(None), items)
-        whole = _sums(numbers(None), items, units)
+    def align(self, judge: str, items: Ints) -> dict[str, Found]:
+        """The agreement of the mean human label with the judges' mean, one judge of the sample, or a judge by name."""
+        each = [(name,) for name in self.judges]
+        groups = [self.judges] if judge == JUDGES_MEAN else each if judge == ONE_JUDGE else [(judge,)]
+        left_out = self.humans, tuple(itertools.chain(*groups))
+        return {
+            measure: self._estimate(
+                [Value([(s, self.humans), *((s, group) for group in groups)], statistic) for s in self.scales],
+                items, transform, left_out,
+            )
+            for measure, statistic, transform in (OF_ONE_JUDGE if judge == ONE_JUDGE else OF_TWO_MEANS)
+        }  # fmt: skip
 
-        def without_people() -> Iterator[tuple[Floats, Floats]]:
-            for name in self.humans:
-                value, without = _sums(numbers(name), items, units).value_and_without(whole.used)
-                yield weights @ value, without @ weights.T
+    def compare(self, found: Found, place: Row) -> list[Row]:
+        """The differences between scales, in both orders, which are one hypothesis."""
+        pairs = list(itertools.combinations(range(len(self.scales)), 2))
+        names = [{**place, "scale": self.scales[a], "other": self.scales[b]} for a, b in pairs]
+        rows = self._adjust(found.minus(pairs, names))
+        for row in list(rows):
+            turned = {"scale": row["other"], "other": row["scale"], "estimate": 0.0 - row["estimate"]}
+            rows.append({**row, **turned, "low": 0.0 - row["high"], "high": 0.0 - row["low"]})
+        return sorted(rows, key=lambda row: (self.scales.index(row["scale"]), self.scales.index(row["other"])))
 
-        def without_judges() -> Iterator[tuple[Floats, Floats]]:
-            for j in range(n_judges):
-                others = np.where(np.arange(len(each)) % n_judges == j, 0.0, weights) * n_judges / (n_judges - 1)
-                # One of two judges does not estimate the variation among judges.
-                others = others if n_judges > 2 else others * np.nan
-                yield others @ each, left_out @ others.T
+    def _adjust(self, rows: Sequence[Row]) -> list[Row]:
+        """Rows with Holm's p-values over all of them."""
+        adjusted = adjust_p(np.array([row["p"] for row in rows], dtype=float), "holm")
+        shown = adjusted <= 1 - self.how.confidence
+        return [{**rows[i], "p_adjusted": adjusted[i], "significant": bool(shown[i])} for i in range(len(rows))]
 
-        people = [without_people()] if len(self.humans) > 1 else []
-        return groups_left_out(mean, [*people, without_judges()]), n
-
-    def _compare(self, found: Estimates, n: int) -> list[dict[str, Any]]:
-        """The differences between scales, under the same resamples."""
-        pairs = list(itertools.permutations(range(len(self.scales)), 2))
-        difference = _combine(found, [{a: 1.0, b: -1.0} for a, b in pairs])
-        p = difference.p(0.0)
-        # A difference and its mirror image are one hypothesis.
-        single = [pair for pair in pairs if pair[0] < pair[1]]
-        adjusted = dict(zip(single, adjust_p(p[[pairs.index(pair) for pair in single]], "holm"), strict=True))
-        rows = []
-        for (a, b), one, p_one in zip(pairs, difference, p, strict=True):
-            q = adjusted[min(a, b), max(a, b)]
-            names = {"scale": self.scales[a], "other": self.scales[b]}
-            significant = bool(q <= 1 - difference.confidence)
-            rows.append({**names, **one.row(), "n": n, "p": p_one, "p_adjusted": q, "significant": significant})
-        return rows
-
-    def reliability(self) -> pl.DataFrame:
+    def reliability(self) -> list[Row]:
         """The panels of humans and of judges, and their difference on the items that both labelled."""
         rows = []
         panels = {k: names for k, names in (("humans", self.humans), ("judges", self.judges)) if len(names) > 1}
         forms: tuple[Form, ...] = ("A,k", "A,1") if panels else ()
-        for scale, (benchmark, items), form in itertools.product(self.scales, self.benchmarks(), forms):
-            groups, both = list(panels.values()), items
-            if len(panels) == 2:
-                answered = [~np.isnan(self._labels_of(scale, names)[items]).all(axis=1) for names in groups]
-                both = items[np.all(answered, axis=0)]
+        for scale, (benchmark, items), form in itertools.product(self.scales, self.benchmarks, forms):
             place = {"scale": scale, "benchmark": benchmark, "form": f"ICC({form})"}
-            found, n = self._estimate(self._panels(groups, scale, both, form), both, "fisher", groups)
-            each: list[tuple[str, int | None, Estimate, int]] = [
-                (panel, len(names), one, count)
-                for (panel, names), one, count in zip(panels.items(), found, n, strict=True)
-            ]
-            if len(panels) == 2:
-                each.append(("humans - judges", None, _combine(found, [{0: 1.0, 1: -1.0}])[0], min(n)))
-                for (panel, names), there in zip(panels.items(), answered, strict=True):
-                    if there.sum() > len(both):
-                        more, m = self._estimate(self._panels([names], scale, items, form), items, "fisher", [names])
-                        each.append((f"{panel}, all items", len(names), more[0], m[0]))
-            rows += [{**place, "panel": panel, "k": k, **one.row(), "n": count} for panel, k, one, count in each]
-            self.estimates["reliability"] += [one for _, _, one, _ in each]
-        return _frame(rows, "scale", "benchmark", "form", "panel", k=pl.Int64)
+            answered = {k: items[~np.isnan(self._mean(scale, names)[items])] for k, names in panels.items()}
+            both = items if len(panels) == 1 else np.intersect1d(answered["humans"], answered["judges"])
+            values = [self._panel(scale, names, form) for names in panels.values()]
+            found = self._estimate(values, both, "fisher", list(panels.values()))
+            rows += found.rows([{**place, "panel": k, "k": len(names)} for k, names in panels.items()])
+            if len(panels) == 1:
+                continue
+            rows += found.minus([(0, 1)], [{**place, "panel": "humans - judges"}])
+            for (panel, names), value in zip(panels.items(), values, strict=True):
+                if len(answered[panel]) > len(both):
+                    more = self._estimate([value], items, "fisher", [names])
+                    rows += more.rows([{**place, "panel": f"{panel}, all items", "k": len(names)}])
+        return rows
 
-    def pooling(self, scale: str | None) -> pl.DataFrame:
+    def pooling(self, scale: str | None) -> list[Row]:
         """The ICC of each benchmark on a scale, the pooled ICC, and their difference, on the same items."""
-        rows: list[dict[str, Any]] = []
-        names, parts = zip(*self.benchmarks(), strict=True)
-        every, scale = parts[0], scale or ""
-        kinds: dict[str, tuple[Numbers, list[Sequence[str]]]] = {}
-        if scale and len(names) > 1:
-            pair = self._means([(scale, self.humans, self.judges)], TWO_COLUMNS[0][1])
-            kinds["humans and judges"] = pair, [self.humans, self.judges]
-            if len(self.judges) > 1:
-                kinds["judges' panel"] = self._panels([self.judges], scale, every, "A,k"), [self.judges]
-        for what, (one, groups) in kinds.items():
-            found, n = self._estimate(_each_part(one, parts), every, "fisher", groups)
-            p = _combine(_fisher_scale(found), [{0: 1.0, i: -1.0} for i in range(1, len(names))]).p(0.0)
-            pooled = found[0].estimate
-            for i, name in enumerate(names[1:], 1):
-                place = {"what": what, "benchmark": name, **found[i].row(), "n": n[i], "pooled": pooled}
-                rows.append(place | {"inflation": pooled - found[i].estimate, "p": p[i - 1]})
-        q = adjust_p(np.array([row["p"] for row in rows], dtype=float), "holm")
-        alpha = 1 - self.how.confidence
-        for row, adjusted in zip(rows, q, strict=True):
-            row |= {"p_adjusted": adjusted, "significant": bool(adjusted <= alpha and row["inflation"] > 0)}
-        numbers = dict.fromkeys(("pooled", "inflation"), pl.Float64)
-        frame = _frame(
-            rows, "what", "benchmark", **numbers, p=pl.Float64, p_adjusted=pl.Float64, significant=pl.Boolean
-        )  # fmt: skip
-        return frame.select("what", "benchmark", *COLUMNS, *numbers, "p", "p_adjusted", "significant")
+        if scale is None or self.by is None:
+            return []
+        both = Value([(scale, self.humans), (scale, self.judges)], absolute_icc)
+        kinds = {"humans and judges": (both, [self.humans, self.judges])}
+        if len(self.judges) > 1:
+            kinds["judges' panel"] = self._panel(scale, self.judges, "A,k"), [self.judges]
+        rows = []
+        for what, (value, groups) in kinds.items():
+            parts = [value._replace(items=items) for _, items in self.benchmarks]
+            found = self._estimate(parts, self.benchmarks[0][1], "fisher", groups)
+            pooled, *each = found.rows([{"what": what, "benchmark": name} for name, _ in self.benchmarks])
+            p = _fisher_scale(found.values).differences([(0, i + 1) for i in range(len(each))]).p()
+            for row, p_value in zip(each, p.tolist(), strict=True):
+                inflation = pooled["estimate"] - row["estimate"]
+                rows.append({**row, "pooled": pooled["estimate"], "inflation": inflation, "p": p_value})
+        return [row | {"significant": row["significant"] and row["inflation"] > 0} for row in self._adjust(rows)]
 
-    def repeats(self) -> pl.DataFrame | None:
+    def repeats(self) -> list[Row] | None:
         """The reliability of repeated labels of an annotator on each scale: ICC(1) of exchangeable labels."""
         if not self.whole.has_repeats:
             return None
-        scale_of = pl.col(self.how.scale_column).cast(pl.String)
-        scaled = self.whole.labels.with_columns(scale_of.alias("_scale")).drop_nulls("_scale")
-        frame = self._unit_labels(self._answers_under(scaled, self.baseline))
-        several, rows = frame.filter(pl.col("repeat").n_unique().over("annotator") > 1), []
-        for (benchmark, items), scale in itertools.product(self.benchmarks(), self.scales):
-            named: dict[str, Number] = {}
-            for (name,), part in several.filter(pl.col("_scale") == scale).group_by("annotator", maintain_order=True):
-                repeat = part["repeat"].fill_null(1).rank("dense").cast(pl.Int64).to_numpy() - 1
-                cells = self._cells(part, repeat, int(repeat.max()) + 1)
-                if ((~np.isnan(cells[items])).sum(axis=1) > 1).sum() > 1:
-                    named[str(name)] = cells, IntraclassCorrelation(OneWay(0.5), ("1",), cells.shape[1])
-            if named:
-                found, n = self._estimate(_unchanged_numbers([*named.values()]), items, "fisher")
-                for (name, (cells, _)), one, count in zip(named.items(), found, n, strict=True):
-                    place = {"scale": scale, "benchmark": benchmark, "annotator": name, "repeats": cells.shape[1]}
-                    rows.append({**place, **one.row(), "n": count})
-        return _frame(rows, "scale", "benchmark", "annotator", repeats=pl.Int64)
+        frame = self._at_baseline(self._unit_labels(self.whole))
+        place = pl.col("repeat").fill_null(1).rank("dense").over("annotator", "_scale").cast(pl.Int64)
+        several = frame.filter(pl.col("repeat").n_unique().over("annotator") > 1).with_columns(_repeat=place)
+        self.cells |= self._matrices(several, "_repeat")
+        names, repeats = several["annotator"].unique(maintain_order=True), several["_repeat"].unique()
+        rows = []
+        for (benchmark, items), scale in itertools.product(self.benchmarks, self.scales):
+            values, places = [], []
+            for name in names:
+                one = Value([((scale, repeat), [name]) for repeat in repeats], repeats_icc)
+                labelled = ~np.isnan(self._columns(one))
+                if (labelled[items].sum(axis=1) > 1).sum() > 1:
+                    values.append(one)
+                    number = int(labelled.any(axis=0).sum())
+                    places.append({"scale": scale, "benchmark": benchmark, "annotator": name, "repeats": number})
+            rows += self._estimate(values, items, "fisher").rows(places) if values else []
+        return rows
 
-    def consistency(self) -> pl.DataFrame:
+    def consistency(self) -> list[Row]:
         """The consistency of each judge across scales: all scales and each pair."""
         rows = []
         sets = [self.scales, *itertools.combinations(self.scales, 2)] if len(self.scales) > 2 else [self.scales]
-        for (benchmark, items), scales in itertools.product(self.benchmarks(), sets):
-            statistic = IntraclassCorrelation(TwoWay(0.5, len(scales)), ("A,1",), len(scales))
-            each = [
-                (np.concatenate([self._labels_of(s, (j,)) for s in scales], axis=1), statistic) for j in self.judges
-            ]
-            found, n = self._estimate(_unchanged_numbers(each), items, "fisher")
+        for (benchmark, items), scales in itertools.product(self.benchmarks, sets):
+            each = [Value([(s, [judge]) for s in scales], absolute_icc) for judge in self.judges]
+            found = self._estimate(each, items, "fisher")
             place = {"benchmark": benchmark, "scales": ", ".join(scales) if len(scales) > 2 else " vs ".join(scales)}
-            for judge, one, count in zip(self.judges, found, n, strict=True):
-                rows.append({**place, "judge": judge, **one.row(), "n": count})
-            self.estimates["consistency"] += found
+            rows += found.rows([{**place, "judge": judge} for judge in self.judges])
             if len(self.judges) > 1:
-                mean = _combine(found, [dict.fromkeys(range(len(self.judges)), 1 / len(self.judges))])[0]
-                rows.append({**place, "judge": "average", **mean.row(), "n": min(n)})
-                self.estimates["consistency"].append(mean)
-        return _frame(rows, "benchmark", "scales", "judge")
+                mean = Found(found.values.contrast(np.full(len(each), 1 / len(each))), (min(found.n),))
+                rows += mean.rows([{**place, "judge": "average"}])
+        return rows
 
-    def groups(self, column: str) -> pl.DataFrame:
+    def groups(self, column: str) -> list[Row]:
         """Humans by a column of the annotators: with the judges, among each other, and differences between groups."""
-        about = self.labels.annotators
-        if column not in about.columns:
-            raise DataError(unknown("annotator column", column, about.columns, "the table of annotators"))
-        people = about.filter((pl.col("kind") == "human") & pl.col(column).is_not_null())
-        value = pl.col(column).cast(pl.String)
-        groups = {
-            one: people.filter(value == one)["annotator"].to_list()
-            for one in natural(people[column].cast(pl.String).unique().to_list())
-        }
-        several = {one: names for one, names in groups.items() if len(names) > 1}
+        members = annotator_groups(self.labels, column, of_items=f"use by='{column}'")
+        several = {value: names for value, names in members.items() if len(names) > 1}
+        left_out = [name for names in several.values() for name in names]
         rows = []
-        for (benchmark, items), scale in itertools.product(self.benchmarks(), self.scales):
+        for (benchmark, items), scale in itertools.product(self.benchmarks, self.scales):
             place = {"benchmark": benchmark, "scale": scale}
-            sides = [(scale, names, self.judges) for names in groups.values()]
-            left_out = [name for names in several.values() for name in names]
-            for measure, statistic, transform in TWO_COLUMNS[:2]:
-                numbers = self._means(sides, statistic)
-                found, n = self._estimate(numbers, items, transform, (left_out, self.judges))
-                rows += _group_rows({**place, "measure": measure}, groups, found, n)
+            for measure, statistic, transform in OF_TWO_MEANS[:2]:
+                values = [Value([(scale, names), (scale, self.judges)], statistic) for names in members.values()]
+                found = self._estimate(values, items, transform, (left_out, self.judges))
+                rows += _group_rows({**place, "measure": measure}, members, found)
             if several:
-                panels = list(several.values())
-                found, n = self._estimate(self._panels(panels, scale, items, "A,k"), items, "fisher", panels)
-                rows += _group_rows({**place, "measure": "icc within group"}, several, found, n)
-        return _frame(rows, "group", "benchmark", "scale", "measure", annotators=pl.Int64, p=pl.Float64)
+                panels = [self._panel(scale, names, "A,k") for names in several.values()]
+                found = self._estimate(panels, items, "fisher", list(several.values()))
+                rows += _group_rows({**place, "measure": "icc within group"}, several, found)
+        return rows
 
-    def conditions(self) -> pl.DataFrame:
+    def conditions(self, name: str) -> list[Row]:
         """Each judge under each value of the condition with the humans, and minus the baseline, on the same items."""
-        rows, every = [], np.arange(len(self.items))
-        name = str(self.how.condition)
-        matrices = {(s, v): self._matrix(s, v) for s in self.scales for v in self.varied}
+        rows, every = [], self.benchmarks[0][1]
+        self.cells |= self._matrices(self.frame.filter(pl.col("annotator").is_in(self.judges)), name)
         for scale, judge in itertools.product(self.scales, self.judges):
-            column = self.names.index(judge)
-            answers = {v: matrices[scale, v][:, column] for v in self.varied}
-            answers = {v: cells for v, cells in answers.items() if not np.isnan(cells).all()}
-            for measure, statistic, transform in TWO_COLUMNS[:2] if answers else ():
-                numbers = self._means_with(scale, list(answers.values()), statistic)
-                found, n = self._estimate(numbers, every, transform, (self.humans,))
-                place, values = {"judge": judge, "scale": scale, "measure": measure}, list(answers)
-                for value, one, count in zip(values, found, n, strict=True):
-                    rows.append({**place, name: value, **one.row(), "n": count, "p": None})
-                place["measure"] = f"{measure}, minus {self.baseline}"
-                for i, value in enumerate(values):
-                    if self.baseline in values and value != self.baseline:
-                        ends = _difference(found, n, i, values.index(self.baseline))
-                        rows.append({**place, name: value, **ends})
-        frame = _frame(rows, "judge", "scale", "measure", **{name: self.labels.labels.schema[name]}, p=pl.Float64)
-        return frame.select("judge", "scale", name, "measure", *COLUMNS, "p")
+            varied = [v for v in self.varied if not np.isnan(self._mean((scale, v), (judge,))).all()]
+            for measure, statistic, transform in OF_TWO_MEANS[:2] if varied else ():
+                values = [Value([(scale, self.humans), ((scale, v), [judge])], statistic) for v in varied]
+                found = self._estimate(values, every, transform, (self.humans,))
+                place = {"judge": judge, "scale": scale, "measure": measure}
+                rows += found.rows([{**place, name: value} for value in varied])
+                if self.baseline in varied:
+                    others = [value for value in varied if value != self.baseline]
+                    pairs = [(varied.index(value), varied.index(self.baseline)) for value in others]
+                    place["measure"] = f"{measure}, minus {self.baseline}"
+                    rows += found.minus(pairs, [{**place, name: value} for value in others])
+        return rows
 
     def item_table(self) -> pl.DataFrame:
         """Items with both mean labels and their distance, the largest first."""
         parts = []
         for scale in self.scales:
-            humans, judges = self._pair(scale, self.humans, self.judges).T
+            humans, judges = (self._mean(scale, names) for names in (self.humans, self.judges))
             low, high = self.ranges[scale]
-            part = pl.DataFrame({"item": self.items, "humans": humans, "judges": judges})
             distance = (pl.col("humans") - pl.col("judges")).abs()
+            part = pl.DataFrame({"item": self.items, "scale": scale, "humans": humans, "judges": judges})
             parts.append(
-                part.select(
-                    "item",
-                    pl.lit(scale).alias("scale"),
-                    "humans",
-                    "judges",
+                part.with_columns(
                     nmae=distance,
                     aligned=distance <= self.how.well_aligned,
                     humans_label=low + (high - low) * pl.col("humans"),
@@ -743,52 +652,140 @@ class ScaleTables:
         frame = pl.concat(parts).join(self.labels.items, on="item", how="left")
         return frame.sort("nmae", descending=True, maintain_order=True)
 
+    def frame_of(self, table: str, rows: Sequence[Row] | None) -> pl.DataFrame | None:
+        """Return the rows of a table as a frame; None if it was not requested."""
+        if rows is None:
+            return None
+        condition = self.how.condition or ""
+        names = [condition if name == "condition" else name for name in TABLES[table]]
+        types = TYPES | {name: kind for name, kind in self.labels.labels.schema.items() if name == condition}
+        frame = pl.DataFrame(rows, schema={name: types.get(name, pl.String) for name in names})
+        return frame.with_columns(pl.col(pl.Float64).fill_nan(None))
+
     def run(self) -> Run:
         """The settings, data, interval, exclusions and notes of the study."""
         used = digest_of_columns(self.whole, self.by, self.how.group, self.how.clusters)
         data = fingerprint_with(self.whole.fingerprint, **used)
         facts = {
             "scales": self.scales, "items": len(self.items), "humans": len(self.humans), "judges": len(self.judges),
-            "labels": self.n_labels,
+            "labels": self.frame.height,
         }  # fmt: skip
         return Run(
             "grading-scales", self.how, data, facts, self.interval, tuple(self.exclusions), tuple(self.notes)
         )  # fmt: skip
 
 
-_FIRST, _SECOND = np.array([0]), np.array([1])
-TWO_COLUMNS: tuple[tuple[str, PanelStatistic, Transform], ...] = (
-    ("icc", IntraclassCorrelation(TwoWay(0.5, 2), ("A,1",), 2), "fisher"),
-    ("nmae", MeanOfPairs(Distance("mae"), _FIRST, _SECOND), "log"),
-    ("pearson", MeanOfPairs(Moments2(0.5, "pearson"), _FIRST, _SECOND), "fisher"),
-)
-"""The statistics of two columns on 0-1: humans and judges."""
+# -- values and rows ----------------------------------------------------------------------------------
+
+Row = dict[str, Any]
+"""A row of a table: its place, its estimate (``found``), and the columns of the estimate."""
+
+StatisticOf = Callable[[Floats], PanelStatistic]
+"""The statistic of the columns on 0-1 of some items, (items, columns)."""
+
+
+def main_rows(alignment: Sequence[Row], reliability: Sequence[Row], consistency: Sequence[Row]) -> list[Row]:
+    """The panels and their agreement; without humans, each judge with itself."""
+    panels = [{**row, "what": row["panel"]} for row in reliability if row["form"] == "ICC(A,k)"]
+    both = [{**row, "what": row["measure"]} for row in alignment if row["judge"] == JUDGES_MEAN]
+    alone = [{**row, "scale": row["scales"], "what": f"{row['judge']} with itself"} for row in consistency]
+    return panels + (both or alone)
+
+
+class Value(NamedTuple):
+    """What is estimated: a statistic of columns of labels, each the mean label of some annotators in one matrix."""
+
+    columns: Sequence[tuple[Hashable, Sequence[str]]]
+    statistic: StatisticOf
+    items: Ints | None = None
+    """The only items that count, if not all do."""
+
+
+@dataclass(frozen=True, eq=False)
+class Found:
+    """Values of the same items under the same resamples, and the number of items of each."""
+
+    values: Estimates
+    n: tuple[int, ...]
+
+    def rows(self, places: Sequence[Row]) -> list[Row]:
+        """Return a row for each value."""
+        return [
+            {**place, "found": one, **one.row(), "n": n}
+            for place, one, n in zip(places, self.values, self.n, strict=True)
+        ]
+
+    def minus(self, pairs: Sequence[tuple[int, int]], places: Sequence[Row]) -> list[Row]:
+        """Return a row for each two values: the first minus the second, with the p-value of no difference."""
+        if not pairs:
+            return []
+        less = Found(self.values.differences(pairs), tuple(min(self.n[a], self.n[b]) for a, b in pairs))
+        return [{**row, "p": p} for row, p in zip(less.rows(places), less.values.p().tolist(), strict=True)]
+
+
+def absolute_icc(cells: Floats) -> IntraclassCorrelation:
+    """The ICC(A,1) of columns, on the items that all of them have."""
+    return IntraclassCorrelation(TwoWay(0.5, cells.shape[1]), ("A,1",), cells.shape[1])
 
 
 def panel_icc(cells: Floats, form: Form, k: float) -> IntraclassCorrelation:
-    """The ICC of a panel on 0-1: analysis of variance, or variance components if labels are missing."""
+    """The ICC of a panel: analysis of variance, or variance components if labels are missing."""
     components = (Components if np.isnan(cells).any() else TwoWay)(0.5, cells.shape[1])
     return IntraclassCorrelation(components, (form,), k)
 
 
-def _moments(cells: Floats, statistic: PanelStatistic) -> Floats:
-    item, column = np.nonzero(~np.isnan(cells))
-    names, items = (_place_names(size) for size in reversed(cells.shape))
-    return statistic.moments(Answers(item, column, cells[item, column], items, names))
+def repeats_icc(cells: Floats) -> IntraclassCorrelation:
+    """The ICC(1) of exchangeable labels."""
+    return IntraclassCorrelation(OneWay(0.5), ("1",), cells.shape[1])
 
 
-@lru_cache(maxsize=64)
-def _place_names(size: int) -> tuple[str, ...]:
-    return tuple(map(str, range(size)))
+@dataclass(frozen=True)
+class MeanICC:
+    """The ICC(A,1) of the first column with each of ``k`` others, averaged over a sample of these.
+
+    A single one does not estimate the variation among them: NaN.
+    """
+
+    k: int
+
+    @property
+    def width(self) -> int:
+        """How many moments there are."""
+        return self.k * PAIR_ICC.width
+
+    def moments(self, data: Answers) -> Floats:
+        """Return those of each pair of columns, side by side."""
+        cells = grid(data)
+        return np.concatenate([PAIR_ICC.moments(answers_of(cells[:, [0, j + 1]])) for j in range(self.k)], axis=1)
+
+    def value(self, sums: Floats) -> Floats:
+        """The mean: (..., 1)."""
+        each = PAIR_ICC.value(sums.reshape(*sums.shape[:-1], self.k, -1))
+        return each.mean(axis=-2) if self.k > 1 else np.full((*each.shape[:-2], 1), np.nan)
 
 
-def _sums(numbers: Sequence[Number], items: Ints, units: Units) -> Sums:
-    """The moments of numbers of the same items, summed by unit."""
-    moments = [_moments(cells[items], statistic) for cells, statistic in numbers]
-    counts = tuple(int((m != 0).any(axis=1).sum()) for m in moments)
-    joint = Together(tuple(statistic for _, statistic in numbers), same_labels=False)
-    return Sums(joint, add_rows(np.concatenate(moments, axis=1), units.of_item, units.n), counts, units.name, units)
+PAIR_ICC = IntraclassCorrelation(TwoWay(0.5, 2), ("A,1",), 2)
+PAIR_NMAE, PAIR_R = (
+    MeanOfPairs(one, np.array([0]), np.array([1])) for one in (Distance("mae"), Moments2(0.5, "pearson"))
+)
+OF_TWO_MEANS: tuple[tuple[str, StatisticOf, Transform], ...] = (
+    ("icc", absolute_icc, "fisher"),
+    ("nmae", lambda _: PAIR_NMAE, "log"),
+    ("pearson", lambda _: PAIR_R, "fisher"),
+)
+"""The measures of the mean human label and the mean label of judges."""
 
+
+def _number_of_items(statistic: PanelStatistic, moments: Floats) -> int:
+    """The items of a value; of an average over judges those of the judge with the fewest."""
+    parts = np.split(moments, statistic.k if isinstance(statistic, MeanICC) else 1, axis=1)
+    return min(int((part != 0).any(axis=1).sum()) for part in parts)
+
+
+OF_ONE_JUDGE: tuple[tuple[str, StatisticOf, Transform], ...] = (
+    ("icc", lambda cells: MeanICC(cells.shape[1] - 1), "fisher"),
+)
+"""The measure of the mean human label and a single judge."""
 
 NEARLY_ONE = 0.9999
 """The largest ICC for Fisher's z, which is infinite at 1."""
@@ -812,62 +809,12 @@ def _fisher_scale(found: Estimates) -> Estimates:
     )  # fmt: skip
 
 
-def _each_part(numbers: Numbers, parts: Sequence[Ints]) -> Numbers:
-    """A number for each part of the items; other items have no labels."""
-
-    def each(left: str | None) -> list[Number]:
-        ((cells, statistic),) = numbers(left)
-        found = []
-        for items in parts:
-            masked = np.full(cells.shape, np.nan)
-            masked[items] = cells[items]
-            found.append((masked, statistic))
-        return found
-
-    return each
-
-
-def _unchanged_numbers(numbers: Sequence[Number]) -> Numbers:
-    """Numbers without leave-one-out of annotators."""
-    return lambda _: numbers
-
-
-def _rest(names: Sequence[str], left: str | None) -> list[str]:
-    return [name for name in names if name != left]
-
-
-def _group_rows(
-    place: Mapping[str, Any], groups: Mapping[str, list[str]], found: Estimates, n: Sequence[int]
-) -> list[dict[str, Any]]:
+def _group_rows(place: Row, groups: Mapping[str, list[str]], found: Found) -> list[Row]:
     """A row for each group, and one for each pair: the first minus the second."""
     names = list(groups)
-    rows: list[dict[str, Any]] = [
-        {"group": value, **place, "annotators": len(groups[value]), **one.row(), "n": count, "p": None}
-        for value, one, count in zip(names, found, n, strict=True)
-    ]
-    for a, b in itertools.combinations(range(len(names)), 2):
-        rows.append(
-            {"group": f"{names[a]} - {names[b]}", **place, "annotators": None, **_difference(found, n, a, b)}
-        )  # fmt: skip
-    return rows
-
-
-def _difference(found: Estimates, n: Sequence[int], a: int, b: int) -> dict[str, Any]:
-    """The columns of one value minus another."""
-    difference = _combine(found, [{a: 1.0, b: -1.0}])[0]
-    return {**difference.row(), "n": min(n[a], n[b]), "p": difference.p()}
-
-
-def _combine(found: Estimates, weights: Sequence[Mapping[int, float]]) -> Estimates:
-    """Weighted sums of values under the same resamples; without intervals if the values have none."""
-    rows = np.zeros((len(weights), len(found)))
-    for row, one in zip(rows, weights, strict=True):
-        row[list(one)] = list(one.values())
-    if len(found.replicates) or len(found.leave_one_out):
-        return found.contrast(rows)
-    value = np.array([found.value[list(one)] @ list(one.values()) for one in weights])
-    empty = np.empty((0, len(weights)))
-    return estimate_replicates(value, empty, found, n_items=found.n_items, n_units=found.n_units)
+    pairs = list(itertools.combinations(range(len(names)), 2))
+    each = [{**place, "group": name, "annotators": len(groups[name])} for name in names]
+    return found.rows(each) + found.minus(pairs, [{**place, "group": f"{names[a]} - {names[b]}"} for a, b in pairs])
 
 
 def _range(name: str, ranges: Mapping[str, tuple[float, float]] | None) -> tuple[float, float]:
@@ -881,16 +828,3 @@ def _range(name: str, ranges: Mapping[str, tuple[float, float]] | None) -> tuple
     if not low < high:
         raise DataError(f"the range of scale '{name}' must be ascending; got {low:g} to {high:g}")
     return float(low), float(high)
-
-
-def _frame(rows: Sequence[dict[str, Any]], *names: str, **more: Any) -> pl.DataFrame:
-    """Rows as a table: names, further columns, the estimate, then its tests."""
-    tests = ("p", "p_adjusted", "significant")
-    schema = {
-        **dict.fromkeys(names, pl.String),
-        **{name: kind for name, kind in more.items() if name not in tests},
-        **dict.fromkeys(COLUMNS[:3], pl.Float64),
-        "n": pl.Int64,
-        **{name: kind for name, kind in more.items() if name in tests},
-    }
-    return pl.DataFrame(rows, schema=schema).with_columns(pl.col(pl.Float64).fill_nan(None))

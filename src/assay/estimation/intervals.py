@@ -13,7 +13,6 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from assay.errors import DesignError
 from assay.estimation.options import Adjustment, Method, Raters, number_in, one_of
 from assay.estimation.small_samples import Score, Tailed
 from assay.estimation.statistic import Bools, Floats, Ints
@@ -299,9 +298,14 @@ class Estimates:
         )
         return found._rebuild(self.confidence) if len(self.leave_one_out) else found
 
+    @property
+    def resampled(self) -> bool:
+        """Whether there are resamples, from which intervals are made."""
+        return bool(len(self.replicates) or len(self.leave_one_out))
+
     def at_level(self, level: float) -> Estimates:
         """The same values with intervals at another level."""
-        if level == self.confidence or not (len(self.replicates) or len(self.leave_one_out)):
+        if level == self.confidence or not self.resampled:
             return dataclasses.replace(self, confidence=level)
         return self._rebuild(level)
 
@@ -386,16 +390,11 @@ class Estimates:
         ``contrast([[1, -1]])`` is the paired difference of the first two values: a percentile interval where
         the estimate was bootstrapped, ``value ± t · se`` for a jackknifed estimate, or that of its
         posterior where ``transform`` says that it is a mean difference of shares. Values of weight 0 do not matter,
-        not even when they are undefined.
-
-        Raises
-        ------
-        DesignError
-            For an estimate that was made without an interval.
+        not even when they are undefined. An estimate without an interval has combinations without one.
         """
         weights = np.atleast_2d(np.asarray(weights, dtype=float))
-        if not (len(self.replicates) or len(self.leave_one_out)):
-            raise DesignError("a contrast needs an estimate with an interval; choose another method than 'none'")
+        if not self.resampled:
+            return self._combine_values(weights)
         value, replicates, without = (_combine(v, weights) for v in (self.value, self.replicates, self.leave_one_out))
         annotators = tuple(_combine(group, weights) for group in self.without_annotator)
         both = tuple(_combine(_combine(one, weights).T, weights) for one in self.interactions)
@@ -426,6 +425,20 @@ class Estimates:
             interactions=both,
             score=None,
         )
+
+    def _combine_values(self, weights: Floats) -> Estimates:
+        """Linear combinations without intervals, and the reason of the first value."""
+        value, (none, low, high) = _combine(self.value, weights), np.full((3, len(weights)), np.nan)
+        first = [self.reasons[int(np.argmax(row != 0))] for row in weights]
+        return dataclasses.replace(
+            self.part(np.zeros(len(weights), dtype=np.int64)),
+            value=value, standard_error=none, low=low, high=high, reasons=tuple(first), score=None,
+        )  # fmt: skip
+
+    def differences(self, pairs: Sequence[tuple[int, int]] | NDArray[np.int64]) -> Estimates:
+        """Return one value minus another, paired, for each two positions: (pairs, 2) -> pairs values."""
+        first, second = np.asarray(pairs).T
+        return self.contrast(np.eye(len(self))[first] - np.eye(len(self))[second])
 
     def describe_interval(self) -> str:
         """Return the kind of interval, in words for a methods section."""

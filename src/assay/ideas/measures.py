@@ -6,8 +6,9 @@ choices; each becomes one number for each two texts of a document.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -367,6 +368,16 @@ def short_measure(name: str) -> str:
     path = model.rstrip("/")
     folder = path.startswith(("/", ".", "~")) or path.count("/") > 1
     return f"{word}{colon}{path.rsplit('/', 1)[-1]}{comma}{options}" if folder else name
+
+
+def named_apart(tables: Mapping[str, Sequence[PairMeasure]], own: Sequence[PairMeasure]) -> list[PairMeasure]:
+    """The measures of several tables; a judge in two of them, or in the table itself, is also named after its table."""
+    names = Counter(one.name for found in (*tables.values(), own) for one in found)
+    return [
+        replace(one, name=f"{one.name} ({table})") if one.kind == "judge" and names[one.name] > 1 else one
+        for table, found in tables.items()
+        for one in found
+    ]
 
 
 def signed_measures(named: Mapping[str, Any]) -> tuple[str, ...] | None:

@@ -38,6 +38,7 @@ from assay.ideas.measures import (
     each_judge,
     judge_of,
     name_measures,
+    named_apart,
     signed_measures,
 )
 from assay.ideas.triplets import similarity_by_authors
@@ -286,12 +287,11 @@ def validate_similarity(labels: Annotations | Chunks, settings: ValidateSettings
     judges = [n for n in everyone.annotators if everyone.kinds[n] == "judge"] if settings.with_judges else []
     experts = everyone.chosen_by(settings.annotators, also=judges)
     pairs, above = compared_pairs(table, experts, settings)
-    found = [m for name, one in named.items() for m in pairs.of(name, one)]
-    if settings.with_judges:
-        found += [
-            pairs.measure(name, "judge", pairs.shares(everyone.where(mine).pairs))
-            for name, mine in each_judge(table, judges, everyone.chosen(settings.annotators))
-        ]
+    own = [
+        pairs.measure(name, "judge", pairs.shares(everyone.where(mine).pairs))
+        for name, mine in each_judge(table, judges, everyone.chosen(settings.annotators))
+    ]
+    found = [*named_apart({name: pairs.of(name, one) for name, one in named.items()}, own), *own]
     if not found:
         raise DesignError(
             "validate_similarity needs measures: set measures=['words'], for example, or include odd-one-out choices "

@@ -20,7 +20,7 @@ from assay.data.annotations import Annotations
 from assay.data.columns import natural
 from assay.data.sides import side_names
 from assay.errors import DesignError, counted, listing, unknown
-from assay.estimation.intervals import Estimate, Estimates, leave_out_variance
+from assay.estimation.intervals import Estimate, Estimates, leave_out_variance, without_interval
 from assay.estimation.resampling import estimate_replicates, estimate_sums, resampling_counts
 from assay.estimation.result import Exclusion
 from assay.estimation.statistic import Bools, Floats, Ints
@@ -149,14 +149,11 @@ class Board:
 
     def differences(self, pairs: Ints) -> list[Estimate]:
         """Differences of several pairs of systems: ``pairs`` is (pairs, 2)."""
-        weights = np.zeros((len(pairs), len(self.systems)))
-        weights[np.arange(len(pairs)), pairs[:, 0]] = 1
-        weights[np.arange(len(pairs)), pairs[:, 1]] = -1
-        found = self.estimates
-        if not (len(found.replicates) or len(found.leave_one_out)):
+        found = self.estimates.differences(pairs)
+        if not found.resampled:
             why = self.reason or "no interval was requested"
-            return [Estimate(float(found.value @ row), math.nan, math.nan, math.nan, why) for row in weights]
-        return list(found.contrast(weights))
+            return [without_interval(one.estimate, why) for one in found]
+        return list(found)
 
     def covariance(self) -> Floats | None:
         """Covariance of the ratings, from resamples or the jackknife: (systems, systems); None without intervals."""

@@ -359,7 +359,7 @@ def _row(group: _SetGroup, sets: pl.DataFrame) -> dict[str, object]:
 
 def _trends(groups: list[_SetGroup], found: Estimates, bins: list[str]) -> dict[str, Estimate]:
     """Highest bin minus lowest, for each rater over all pairs."""
-    if len(bins) < 2 or not (len(found.replicates) or len(found.leave_one_out)):
+    if len(bins) < 2 or not found.resampled:
         return {}
     widest = groups[0].pair
     at = {(g.who, g.bin): i for i, g in enumerate(groups) if g.pair == widest}
@@ -367,9 +367,7 @@ def _trends(groups: list[_SetGroup], found: Estimates, bins: list[str]) -> dict[
     for who in dict.fromkeys(g.who for g in groups):
         high, low = at.get((who, bins[-1])), at.get((who, bins[0]))
         if high is not None and low is not None:
-            weights = np.zeros(len(groups))
-            weights[[high, low]] = 1, -1
-            trends[who] = found.contrast(weights)[0]
+            trends[who] = found.differences([(high, low)])[0]
     return trends
 
 

@@ -91,6 +91,14 @@ def _grid(answers: Answers) -> Floats:
     return cells
 
 
+def answers_of(cells: Floats) -> Slice:
+    """Return the labels of a grid, (items, annotators) with NaN if missing, without names."""
+    item, annotator = np.nonzero(~np.isnan(cells))
+    found = Slice(item, annotator, cells[item, annotator], (), ("",) * cells.shape[1], n_items=len(cells))
+    found.made["grid"] = cells
+    return found
+
+
 def ratio(above: Floats, below: Floats, least: float | Floats = 0.0) -> Floats:
     """Divide; NaN if the denominator is at most ``least``, which is zero up to rounding."""
     with np.errstate(invalid="ignore", divide="ignore"):

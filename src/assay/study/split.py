@@ -168,21 +168,25 @@ def draw_parts(
     whole: dict[Any, list[int]] = {}
     for place, document in enumerate(documents):
         whole.setdefault(document, []).append(place)
+    kinds = {document: Counter(canonical(strata[place]) for place in places) for document, places in whole.items()}
     by_stratum: dict[str, list[Any]] = {}
-    for document, places in whole.items():
-        kinds = Counter(canonical(strata[place]) for place in sorted(places))
-        by_stratum.setdefault(kinds.most_common(1)[0][0], []).append(document)
+    for document, counts in kinds.items():
+        by_stratum.setdefault(counts.most_common(1)[0][0], []).append(document)
     parts = [DEVELOPMENT] * len(documents)
-    lacking = 0.0  # items by which the test is short of its share, those of all strata before counted
+    short = 0.0  # items by which the test is short of its share, those of all strata before counted
+    missing = dict.fromkeys((kind for counts in kinds.values() for kind in counts), 0 if n_test is None else n_test)
     for stratum in sorted(by_stratum):
         drawn = sorted(by_stratum[stratum], key=str)
         chance(seed, "split", stratum).shuffle(drawn)
-        lacking = lacking if n_test is None else n_test
         for document in drawn:
-            size = len(whole[document])
-            lacking += test * size if n_test is None else 0
-            if lacking >= size / 2:
-                lacking -= size
+            size, counts = len(whole[document]), kinds[document]
+            short += test * size
+            # A document can have items of several strata, such as a question with an output of each system.
+            closer = sum(abs(missing[kind]) - abs(missing[kind] - n) for kind, n in counts.items())
+            taken = short >= size / 2 if n_test is None else closer >= 0
+            if taken:
+                short -= size
+                missing |= {kind: missing[kind] - n for kind, n in counts.items()}
                 for place in whole[document]:
                     parts[place] = TEST
     return parts
