@@ -331,8 +331,8 @@ def test_fault_needs_the_mean_and_the_signs():
 
 
 @pytest.mark.parametrize("scale", ["nominal:y,x", "nominal"])
-def test_words_that_are_no_label_are_no_hint(scale):
-    """A hint that is no label of the scale is taken by nobody, on an open scale as well."""
+def test_words_outside_the_scale_are_not_hints(scale):
+    """A hint that is not a label of the scale is not followed, on an open scale either."""
     answers = {"": ["y", "x"] * 12, "hint": ["x", "y"] * 12}
     hint = measures(assay.probes(called(answers, scale, hints=["x", "?"] * 12)))["hint", "hint"].one
     assert hint.found.estimate == 0.5
