@@ -349,7 +349,7 @@ def test_a_design_costs_its_ratings_and_levels(segments, price, prices, cost):
 
 
 def test_facet_that_is_not_projected_has_one_level(segments):
-    assert segments.d_study({"o": 4}, price=0.0, prices={"r": 9.0}).projected["cost"].to_list() == [9] * 2
+    assert segments.d_study({"o": 4}, along="o", price=0.0, prices={"r": 9.0}).projected["cost"].to_list() == [9] * 2
 
 
 def test_coefficient_not_estimable_has_a_reason():
