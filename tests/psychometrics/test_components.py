@@ -6,6 +6,7 @@ Figures of lme4 are of version 1.1-31 (Debian's r-cran-lme4), ``lmer`` with the 
 
 from __future__ import annotations
 
+import dataclasses
 from types import SimpleNamespace
 
 import numpy as np
@@ -15,8 +16,9 @@ from tables import FACETS, brennan, lessons, table
 
 import references
 from assay.errors import DesignError
-from assay.estimation.intervals import Estimate
+from assay.estimation.intervals import Estimate, EstimateByRule
 from assay.psychometrics.components import (
+    CriterionStudy,
     DesignStudies,
     Fitted,
     RootEstimate,
@@ -368,15 +370,15 @@ def test_squares_of_a_table_with_missing_cells_are_those_of_each_term_given_the_
 def test_p_values_by_the_delta_method_are_on_the_scale_of_the_value():
     """A share on the logit's, a variance on the logarithm's; a null at a bound has no value there."""
 
-    def estimate(value: float, error: float, rest: object) -> VarianceEstimate:
-        return VarianceEstimate(value, np.nan, np.nan, error, None, fit=None, quantity=SimpleNamespace(rest=rest),
+    def estimate(value: float, error: float, rest: np.ndarray | None) -> VarianceEstimate:
+        return VarianceEstimate(value, np.nan, np.nan, error, None, fit=None, quantity=Ratio(np.ones(1), rest),
                                 profiled=False, df=None)  # fmt: skip
 
-    share, variance = estimate(0.8, 0.05, "rest"), estimate(2.0, 0.5, None)
+    share, variance = estimate(0.8, 0.05, np.ones(1)), estimate(2.0, 0.5, None)
     z = (np.log(0.8 / 0.2) - np.log(0.6 / 0.4)) / (0.05 / (0.8 * 0.2))
     assert share.p(0.6) == pytest.approx(2 * stats.norm.sf(z))
     assert variance.p(1.0) == pytest.approx(2 * stats.norm.sf(np.log(2) / (0.5 / 2)))
-    assert np.isnan([share.p(1.0), share.p(0.0), variance.p(0.0), estimate(1.0, 0.1, "rest").p(0.5)]).all()
+    assert np.isnan([share.p(1.0), share.p(0.0), variance.p(0.0), estimate(1.0, 0.1, np.ones(1)).p(0.5)]).all()
 
 
 # -- objects drawn again --------------------------------------------------------------------------------
@@ -450,9 +452,9 @@ def test_rows_of_scores_have_ends_means_and_labels():
         assert row["reason"] is None
 
 
-def named(criterion, group) -> SimpleNamespace:
-    name = ", ".join(v for v in (criterion, group) if v is not None) or "all"
-    return SimpleNamespace(criterion=criterion, group=group, name=name)
+def named(criterion, group) -> CriterionStudy:
+    (study,) = g_study(brennan(2), "i:p", "p", method="none").studies
+    return dataclasses.replace(study, criterion=criterion, group=group)
 
 
 class Studies(DesignStudies):
@@ -488,7 +490,7 @@ def test_a_standard_error_of_measurement_is_the_root_of_a_variance():
     nothing = RootEstimate.of(Estimate(0.0, -1.0, np.nan, 0.8, "why"))
     assert (nothing.estimate, nothing.low, nothing.reason) == (0, 0, "why")
     assert np.isnan([nothing.high, nothing.standard_error]).all()
-    asked = SimpleNamespace(interval=lambda level: (level, 4 * level), p=lambda null: null)
+    asked = EstimateByRule(4.0, 1.0, 9.0, 0.8, None, ends=lambda level: (level, 4 * level), test=lambda null: null)
     other = RootEstimate(2.0, 1.0, 3.0, 0.2, None, variance=asked)
     assert other.interval(0.81) == pytest.approx((0.9, 1.8))
     assert other.p(3.0) == 9

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import inspect
 import math
-from types import SimpleNamespace
 
 import numpy as np
 import polars as pl
@@ -13,8 +12,9 @@ from tables import FACETS, brennan, lessons
 
 import assay
 from assay.errors import DesignError
-from assay.psychometrics.d_study import DStudy, _first_reaching, _Loop, _Projection
-from assay.psychometrics.design import DStudySettings, GStudySettings, LoopSettings
+from assay.estimation.result import Run
+from assay.psychometrics.d_study import DStudy
+from assay.psychometrics.design import DStudySettings, GStudySettings
 from assay.psychometrics.g_study import g_study
 from assay.psychometrics.page import d_study_parts
 
@@ -242,8 +242,8 @@ def test_prices_of_people_and_judges(both):
     assert cost == {"one human": 40.0, "second human": 80.0, "human and judge": 42.0, "human and 3 judges": 46.0}
 
 
-def test_segments_that_each_sees():
-    """A person sees two segments of a lesson, a judge all eight: equation 12's n'."""
+@pytest.fixture(scope="module")
+def segments_of_both():
     rng = np.random.default_rng(0)
     base = lessons(12, 3, 3, judges=2, seed=9)
     rows = base.labels.with_columns(teacher=base.column("teacher"), lesson=base.column("lesson"))
@@ -254,7 +254,12 @@ def test_segments_that_each_sees():
         for s in range(3)
     ])  # fmt: skip
     labels = assay.read(segments, judges=["m0", "m1"], scale="interval:-100-100")
-    study = g_study(labels, "r x (s:o:i)", "i", facets={**FACETS, "s": "s"}, by="kind", method="none")
+    return g_study(labels, "r x (s:o:i)", "i", facets={**FACETS, "s": "s"}, by="kind", method="none")
+
+
+def test_segments_that_each_sees(segments_of_both):
+    """A person sees two segments of a lesson, a judge all eight: equation 12's n'."""
+    study = segments_of_both
     found = study.human_in_the_loop(sizes=[2], of_human={"s": 2}, of_judge={"s": 8}).projected
     h, m = variances(study, "human"), variances(study, "judge")
 
@@ -296,30 +301,33 @@ def test_without_a_study_of_each_it_is_refused():
 # -- the smallest number and what it costs, from given values ------------------------------------------------
 
 
-def smallest(half: int, target: float = 0.5, top: float = 1.0):
-    """Of a coefficient top · n / (n + half)."""
-    asked = []
-    fake = SimpleNamespace(
-        settings=SimpleNamespace(target=target), study=SimpleNamespace(name="all"),
-        value_at=lambda sizes: top * sizes["o"] / (sizes["o"] + half), cost=lambda sizes: 7 * sizes["o"] * sizes["r"],
-        reason=lambda sizes: asked.append(sizes) or "why",
-    )  # fmt: skip
-    found = _Projection.smallest(fake, "o", {"r": 3})
-    assert asked == [{"r": 3, "o": 2}]  # of several levels, which one level may not tell
-    assert (found["study"], found["r"], found["reason"]) == ("all", 3, "why")
-    assert found["limit"] == pytest.approx(top)
-    return found["smallest"], found["cost"]
+@pytest.fixture(scope="module")
+def nested():
+    """Eight items of each of brennan's persons: Φ of n items is σ²(p) n / (σ²(p) n + σ²(i:p))."""
+    return g_study(brennan(2), "i:p", "p", method="none")
 
 
-@pytest.mark.parametrize("half", [1, 2, 37, 4096, 99_999, 100_000])
-def test_halving_finds_the_first_number_that_reaches_the_target(half):
-    assert smallest(half) == (half, 7 * half * 3)
+@pytest.mark.parametrize("n", [1, 2, 37, 4096, 99_999, 100_000, 100_001])
+def test_halving_finds_the_first_number_that_reaches_the_target(nested, n):
+    p, rest = nested.components["estimate"]
+    between = (n - 0.5) * p / ((n - 0.5) * p + rest)  # what n − 1 items do not reach
+    found = nested.d_study(i=[1], target=between, price=7.0).smallest
+    reached = n <= 100_000  # the largest number in the search
+    assert found["smallest"].to_list() == [n if reached else None]
+    assert found["limit"][0] == pytest.approx(1)
+    if reached:
+        assert found["cost"].to_list() == [7.0 * n]
 
 
-def test_a_target_at_the_limit_or_beyond_a_hundred_thousand_is_not_reached():
-    assert smallest(100_001) == (None, None)
-    assert smallest(1, 0.5, 0.5) == (None, None)
-    assert smallest(1, 0.5, 0.51) == (50, 7 * 50 * 3)  # .51 n / (n + 1) ≥ .5 from 50 on
+@pytest.fixture(scope="module")
+def segments():
+    """Raters crossed with two segments of each of two lessons of a teacher."""
+    base = lessons(8, 2, 2, seed=3)
+    rows = base.labels.with_columns(teacher=base.column("teacher"), lesson=base.column("lesson"))
+    halves = [rows.with_columns(s=pl.lit(k), item=pl.col("item") + f"-{k}", label=pl.col("label") * (1 + k / 4))
+              for k in range(2)]  # fmt: skip
+    labels = assay.read(pl.concat(halves), scale="interval:-100-100")
+    return g_study(labels, "r x (s:o:i)", "i", facets={**FACETS, "s": "s"}, method="none")
 
 
 @pytest.mark.parametrize(
@@ -331,31 +339,30 @@ def test_a_target_at_the_limit_or_beyond_a_hundred_thousand_is_not_reached():
         # A segment is one of each lesson; lessons are nested in the object, which is one.
         (None, {"s": 0.5}, 0.5 * 5 * 4),
         (2.0, {"o": 20.0, "r": 10.0}, 120 + 20 * 4 + 30),
-        (0.0, {"j": 9.0}, 9),  # a facet that is not projected has one level
     ],
 )
-def test_a_design_costs_its_ratings_and_levels(price, prices, cost):
-    nests = {"o": {"i"}, "s": {"o", "i"}, "r": set(), "i": set()}
-    confounding = SimpleNamespace(design=SimpleNamespace(nests={f: frozenset(n) for f, n in nests.items()}))
-    fake = SimpleNamespace(
-        settings=SimpleNamespace(price=price, prices=prices),
-        study=SimpleNamespace(fitted=SimpleNamespace(confounding=confounding)),
-    )
-    assert _Projection.cost(fake, {"r": 3, "o": 4, "s": 5}) == cost
+def test_a_design_costs_its_ratings_and_levels(segments, price, prices, cost):
+    found = segments.d_study({"r": 3, "o": 4, "s": 5}, price=price, prices=prices).projected
+    assert ("cost" in found.columns) == (cost is not None)
+    if cost is not None:
+        assert found["cost"].to_list() == [cost] * 2
+
+
+def test_facet_that_is_not_projected_has_one_level(segments):
+    assert segments.d_study({"o": 4}, along="o", price=0.0, prices={"r": 9.0}).projected["cost"].to_list() == [9] * 2
 
 
 def test_coefficient_not_estimable_has_a_reason():
-    weights = SimpleNamespace(dependability=SimpleNamespace(value=lambda theta: theta.sum()))
-    study = SimpleNamespace(
-        weights=lambda fixed, sizes, merged: weights, fitted=SimpleNamespace(theta=np.array([0.2, 0.3]))
-    )
-    fake = SimpleNamespace(
-        study=study, of=SimpleNamespace(fixed=()), reason=lambda sizes: None,
-        settings=SimpleNamespace(coefficient="dependability", merged="careful"),
-    )  # fmt: skip
-    assert _Projection.value_at(fake, {"o": 2}) == 0.5
-    fake.reason = lambda sizes: "why"
-    assert np.isnan(_Projection.value_at(fake, {"o": 2}))
+    """One rater: Eρ² of other numbers of lessons, and no Φ."""
+    study = g_study(lessons(12, 3, 1, seed=2), "r x (o:i)", "i", facets=FACETS, method="none")
+    found = study.d_study(o=[2], target=0.5)
+    rows = {row["coefficient"]: row for row in found.projected.iter_rows(named=True)}
+    assert np.isfinite(rows["generalizability"]["estimate"])
+    assert np.isnan(rows["dependability"]["estimate"])
+    (row,) = found.smallest.iter_rows(named=True)
+    assert (row["smallest"], row["reason"]) == (None, rows["dependability"]["reason"])
+    assert np.isnan(row["limit"])
+    assert "is not estimable: " in found.sentences()[0]
 
 
 def test_numbers_are_options_of_their_facets():
@@ -365,23 +372,25 @@ def test_numbers_are_options_of_their_facets():
     assert dict(DStudySettings.of({}).levels) == {}
 
 
-@pytest.mark.parametrize(
-    ("studies", "scenario", "place"),
-    [(["c1", "c1"], None, ""), (["c1", "c2"], None, " (c2)"), (["c1", "c2"], "one human", " (one human)")],
-)
-def test_the_largest_coefficient_names_its_study_where_there_are_several(studies, scenario, place):
-    rows = pl.DataFrame({"study": studies, "scenario": [scenario] * 2, "coefficient": ["dependability"] * 2,
-                         "estimate": [0.5, 0.625], "low": [0.4, 0.5], "high": [0.6, 0.75], "r": [3, 4]})  # fmt: skip
+@pytest.mark.parametrize(("studies", "place"), [(["c1", "c1"], ""), (["c1", "c2"], " (c2)")])
+def test_the_largest_coefficient_names_its_study_where_there_are_several(studies, place):
+    rows = pl.DataFrame({"study": studies, "coefficient": ["dependability"] * 2, "estimate": [0.5, 0.625],
+                         "low": [0.4, 0.5], "high": [0.6, 0.75], "o": [2, 2], "r": [3, 4]})  # fmt: skip
     rows = pl.concat([rows, rows.with_columns(coefficient=pl.lit("generalizability"), estimate=0.9)])
-    fake = SimpleNamespace(
-        projected=rows, coefficient="dependability", sentences=lambda: ("first",), facets=("r", "o"),
-        run=SimpleNamespace(interval="how", closing=lambda: ["last"]), columns={},
-    )  # fmt: skip
-    lines = DStudy.summary(fake).split("\n")
-    assert lines[:2] == ["first", "how."]
-    assert lines[2].startswith("Largest projected Φ: 0.625 ")
-    assert lines[2].endswith(f" with 4 r{place}.")
-    assert lines[3:] == ["last"]
+    smallest = [{"study": name, "smallest": 2, "limit": 0.9, "reason": None} for name in dict.fromkeys(studies)]
+    found = told(smallest, rows.to_dicts())
+    *sentences, how, largest, last = found.summary().split("\n")
+    assert tuple(sentences) == found.sentences()
+    assert (how, last) == ("how.", found.signature)
+    assert largest.startswith("Largest projected Φ: 0.625 ")
+    assert largest.endswith(f" with 2 o, 4 r{place}.")
+
+
+def test_the_largest_coefficient_names_its_scenario():
+    rows = [
+        {**row, "coefficient": "dependability", "low": 0.1, "high": 0.9} for row in scenario_rows((0.5, 0.7, 0.6, 0.65))
+    ]
+    assert told([], rows).summary().split("\n")[-2].endswith(" with 2 o (second human).")
 
 
 # -- sentences, scenarios and what they cost, from given values ----------------------------------------------
@@ -389,7 +398,8 @@ def test_the_largest_coefficient_names_its_study_where_there_are_several(studies
 
 def told(smallest, projected=None, coefficient="dependability", columns=None, **more):
     """A D-study of these rows, along o, with r; facets are their own columns unless named."""
-    run = SimpleNamespace(of=None if columns is None else SimpleNamespace(settings=settings_of(columns)))
+    of = None if columns is None else Run("g-study", settings_of(columns), "data")
+    run = Run("d-study", DStudySettings.of({}), "data", interval="how", of=of)
     given = {"projected": projected or [{"study": "all", "o": 1}], "smallest": smallest}
     rows = {k: pl.DataFrame(v, infer_schema_length=None) for k, v in given.items()}
     return DStudy(**rows, facets=("o", "r"), along="o", target=0.75, coefficient=coefficient, run=run, estimates=(),
@@ -481,67 +491,44 @@ def test_scenarios_of_a_criterion_are_under_its_name_at_the_largest_number():
     assert [line[:20] for line in lines] == ["c1: Φ with 5 o: one ", "c2: Φ with 5 o: one "]
 
 
-def test_the_first_number_at_which_a_scenario_reaches_the_target():
-    """Numbers in any order; the limit is the largest value; the reason is that of the largest number."""
-    rows = [
-        {"study": "all", "scenario": scenario, "o": o, "estimate": value, "cost": 10.0 * o, "reason": f"why {o}"}
-        for scenario, values in (("a", {4: 0.9, 1: 0.5, 2: 0.75}), ("b", {1: 0.6, 2: 0.7499}))
-        for o, value in values.items()
-    ]
-    first, second = _first_reaching(rows, "o", 0.75)
-    assert first == {
-        "study": "all", "scenario": "a", "smallest": 2, "limit": 0.9, "cost": 20.0, "reason": "why 4"
-    }  # fmt: skip
-    assert second == {
-        "study": "all", "scenario": "b", "smallest": None, "limit": 0.7499, "cost": None, "reason": "why 2"
-    }  # fmt: skip
-    other = _first_reaching([*rows[:1], rows[0] | {"study": "c2"}], "o", 0.95)
-    assert [(one["study"], one["smallest"]) for one in other] == [("all", None), ("c2", None)]
+def test_the_first_number_at_which_a_scenario_reaches_the_target(both):
+    """Numbers in any order; the limit is the largest value."""
+    each = both.human_in_the_loop(sizes=[4, 1, 2]).projected
+    values = dict(each.filter(pl.col("scenario") == "one human").select("o", "estimate").iter_rows())
+    between = (values[1] + values[2]) / 2
+    found = both.human_in_the_loop(sizes=[4, 1, 2], target=between, price=10.0).smallest
+    rows = {row["scenario"]: row for row in found.iter_rows(named=True)}
+    assert [*rows] == list(SCENARIOS)
+    assert (rows["one human"]["smallest"], rows["one human"]["cost"]) == (2, 20.0)
+    for name, row in rows.items():
+        mine = dict(each.filter(pl.col("scenario") == name).select("o", "estimate").iter_rows())
+        assert row["smallest"] == min((o for o, value in mine.items() if value >= between), default=None)
+        assert row["limit"] == pytest.approx(max(mine.values()))
+    beyond = both.human_in_the_loop(sizes=[4, 1, 2], target=0.999, price=10.0).smallest
+    assert beyond["smallest"].to_list() == [None] * 4
+    assert beyond["cost"].null_count() == 4 if "cost" in beyond.columns else True
 
 
-def loop(**options) -> _Loop:
-    return _Loop("people", "judges", None, "o", "r", LoopSettings(**options))
+def test_scenarios_cost_what_each_sees(segments_of_both):
+    """Humans: 3 lessons of 2 segments at 8; judges: 3 lessons of 8 segments, five times, at a quarter."""
+
+    def cost(**options):
+        options = {"sizes": [3], "of_human": {"s": 2}, "of_judge": {"s": 8}, "ensemble": 5} | options
+        found = segments_of_both.human_in_the_loop(**options).projected
+        return dict(found.select("scenario", "cost").iter_rows()) if "cost" in found.columns else None
+
+    wanted = {"one human": 48, "second human": 96, "human and judge": 48 + 6, "human and 5 judges": 48 + 30}
+    assert cost(another="same", price=8.0, judge_price=0.25) == wanted
+    # Lessons of their own are seen by one human each: six of 2 segments at 8.
+    assert cost(price=8.0, judge_price=0.25) == wanted
+    assert cost(judge_price=1.0) is None
+    assert cost(price=0.0, judge_price=1.0)["human and judge"] == 24
 
 
-def test_four_scenarios_and_how_many_each_sees():
-    found = loop().scenarios(3)
-    assert [*found] == ["one human", "second human", "human and judge", "human and 3 judges"]
-    assert [[tuple(share) for share in shares] for shares in found.values()] == [
-        [("people", 0.0, {"o": 3, "r": 1}, False)],
-        [("people", 0.0, {"o": 6, "r": 2}, True)],
-        [("people", 0.0, {"o": 3, "r": 1}, False), ("judges", 0.0, {"o": 3, "r": 1}, False)],
-        [("people", 0.0, {"o": 3, "r": 1}, False), ("judges", 0.0, {"o": 3, "r": 3}, False)],
-    ]
-    more = loop(another="same", ensemble=5, price=8.0, judge_price=0.25, of_human={"s": 2}, of_judge={"s": 8})
-    found = more.scenarios(3)
-    assert [tuple(share) for share in found["second human"]] == [("people", 8.0, {"o": 3, "r": 2, "s": 2}, False)]
-    assert [tuple(share) for share in found["human and 5 judges"]] == [
-        ("people", 8.0, {"o": 3, "r": 1, "s": 2}, False), ("judges", 0.25, {"o": 3, "r": 5, "s": 8}, False)
-    ]  # fmt: skip
-    # People: 3 lessons of 2 segments at 8; judges: 3 lessons of 8 segments, five times, at a quarter.
-    assert {name: more.cost(shares) for name, shares in found.items()} == {
-        "one human": 48, "second human": 96, "human and judge": 48 + 6, "human and 5 judges": 48 + 30
-    }  # fmt: skip
-    # Lessons of their own are seen by one human each: six at 8.
-    assert loop(price=8.0).cost(loop(price=8.0).scenarios(3)["second human"]) == 48
-    assert loop(judge_price=1.0).cost(found["one human"]) is None
-    assert loop(price=0.0, judge_price=1.0).cost(found["one human"]) == 48
-
-
-@pytest.mark.parametrize(
-    ("options", "families", "value"),
-    [
-        ({}, [(4, 2)], 4 / 6),
-        ({}, [(4, 2), (1, 3)], 5 / 10),
-        ({"combine": "composite", "correlation": 0.5}, [(4, 2)], 4 / 6),
-        # (4 + 1 + 2 · .5 · √4) / 4 = 7/4, of 7/4 + (2 + 3)/4.
-        ({"combine": "composite", "correlation": 0.5}, [(4, 2), (1, 3)], 7 / 12),
-        ({"combine": "composite", "correlation": 0.0}, [(4, 2), (1, 3)], 5 / 10),
-        ({}, [(0, 0)], math.nan),
-        ({}, [(0, 2)], 0),
-    ],
-)
-def test_what_shares_reach_together(options, families, value):
-    weights = [SimpleNamespace(universe=np.array([1.0, 0]), absolute=np.array([0, 1.0]))] * len(families)
-    thetas = [np.array(one, dtype=float) for one in families]
-    assert float(loop(**options)._composite(weights, thetas)) == pytest.approx(value, nan_ok=True)
+def test_composite_of_one_family_is_that_family(both):
+    one, other = (
+        both.human_in_the_loop(sizes=[2], combine=combine).projected["estimate"].to_list()
+        for combine in ("sum", "composite")
+    )
+    assert one[:2] == other[:2]
+    assert one[2] != other[2]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from types import SimpleNamespace
+import re
 
 import numpy as np
 import polars as pl
@@ -14,27 +14,19 @@ from tables import FACETS, lessons
 
 import assay
 from assay.errors import DesignError
-from assay.estimation.intervals import Estimate, EstimateByRule, missing
-from assay.estimation.result import fingerprint_with
-from assay.psychometrics import disattenuation as module
-from assay.psychometrics.design import DisattenuationSettings, design_of
+from assay.estimation.intervals import Estimate, EstimateByRule
+from assay.estimation.result import Run
+from assay.psychometrics.design import DisattenuationSettings
 from assay.psychometrics.disattenuation import (
     Disattenuation,
     FamilyCorrelation,
-    _correlation,
-    _draw_correlation,
-    _families,
-    _family_table,
-    _lesson_facet,
-    _Pairs,
-    _rows_of_objects,
-    _run,
     disattenuated_correlation,
     finding_of,
+    pair_correlation,
     pair_sums,
 )
 from assay.reporting import pictures
-from assay.statistics.components.bivariate import JointBlocks, JointFit, Strata, fit_joint, parameters_of, strata_of
+from assay.statistics.components.bivariate import Family, JointBlocks, JointFit, Strata, fit_joint
 
 
 def ask(labels, **options):
@@ -103,12 +95,14 @@ def test_the_structural_estimate_finds_the_true_correlation_and_equation_3_falls
     assert published < 0.55
 
 
-def test_one_correlation_has_the_fingerprint_of_its_families():
-    labels = lessons(12, 2, 3, judges=2, seed=5)
-    one = ask(labels, n_resamples=20)
-    (pair,) = _families(labels, one.run.settings)
-    table, _ = _family_table(labels, design_of(one.run.settings)[1], one.run.settings, pair)
-    assert one.data == fingerprint_with(table.fingerprint, families=pair)
+def test_fingerprint_depends_on_labels_and_on_families():
+    labels = lessons(6, 2, 2, judges=2, seed=5)
+    one, same, swapped = (
+        ask(labels, **more) for more in ({}, {"families": ("human", "judge")}, {"families": ("judge", "human")})
+    )
+    assert one.data == same.data != swapped.data
+    changed = dataclasses.replace(labels, labels=labels.labels.with_columns(pl.col("label").round(2)))
+    assert ask(changed).data != one.data
 
 
 def test_family_without_object_variance_not_estimable():
@@ -126,7 +120,7 @@ def test_family_without_object_variance_not_estimable():
     assert found.finding == "not_estimable"
     for one in (found.published, found.dependable, found.structural):
         assert np.isnan(one.estimate)
-        assert "no variance of objects" in one.reason
+        assert one.reason == "scores of judge have no variance of objects"
     assert np.isfinite(found.observed.estimate)
     assert "not estimable" in found.summary()
 
@@ -207,53 +201,49 @@ def test_one_lesson_an_object_leaves_no_pairs():
 # -- the likelihood of both families ----------------------------------------------------------------------
 
 
-def both_roads(labels):
-    """The likelihood of a complete table by strata and by blocks, and its parameters at the fit."""
-    settings = DisattenuationSettings("r x (o:i)", "i", facets=FACETS)
-    design, columns = design_of(settings)
-    table, family = _family_table(labels, columns, settings, ("human", "judge"))
-    study = _Pairs(table, family, design, "o", settings, ("human", "judge"))
-    families = (study._joint(0), study._joint(1))
-    parameters = parameters_of(*families, frozenset("i"))
-    return study, families, parameters
+def both_families(labels) -> tuple[np.ndarray, tuple[Family, Family], np.ndarray]:
+    """Labels, both families with their terms as of an incomplete table, and the object of each label."""
+    rater, lesson, teacher = (
+        np.unique(column.to_numpy(), return_inverse=True)[1]
+        for column in (labels.labels["annotator"], labels.column("lesson"), labels.column("teacher"))
+    )
+    both = np.unique(rater * len(teacher) + teacher, return_inverse=True)[1]
+    terms = [(frozenset("r"), rater), (frozenset("i"), teacher), (frozenset("io"), lesson),
+             (frozenset("ri"), both), (frozenset("rio"), np.arange(len(rater)))]  # fmt: skip
+    theta, strata = np.array([0.2, 0.4, 0.3, 0.1, 0.5]), [index for index, _ in terms]
+    judge = labels.labels["annotator"].str.starts_with("m").to_numpy()
+    families = tuple(Family(mine, terms, theta, None, strata) for mine in (~judge, judge))
+    return labels.labels["label"].to_numpy(), families, teacher
 
 
-def test_strata_and_blocks_are_one_likelihood():
-    """Deviances differ by a constant, gradients not at all; blocks against the whole matrix, inverted."""
-    study, families, parameters = both_roads(lessons(10, 3, 2, judges=3, apart=0.4, seed=3))
-    strata, blocks = strata_of(study.value, families, parameters), JointBlocks(
-        study.value, families, parameters, study.object
-    )  # fmt: skip
-    fitted = fit_joint(study.value, families, frozenset("i"), study.object)
-    points = [fitted.theta * 1.1 + 0.02, fitted.theta + 0.3]
-    apart = [strata.deviance(theta) - blocks.deviance(theta) for theta in points]
-    assert apart[0] == pytest.approx(apart[1], abs=1e-8)
-    for theta in points:
-        np.testing.assert_allclose(strata.derivatives(theta)[0], blocks.derivatives(theta)[0], rtol=1e-6, atol=1e-8)
-    # A shared term may have a covariance as large as its variances allow: here lessons' is held negative.
-    assert {tuple(sorted(p.index)) for p in parameters if len(p.families) == 2} == {("i",), ("i", "o")}
+def joint_fit(labels) -> JointFit:
+    value, families, teacher = both_families(labels)
+    return fit_joint(value, families, frozenset("i"), teacher)
 
 
-@pytest.mark.parametrize("missing", [0.0, 0.25])
-def test_blocks_have_the_deviance_and_slope_of_the_whole_matrix(missing):
-    study, families, parameters = both_roads(lessons(7, 3, 2, judges=2, apart=0.4, missing=missing, seed=6))
-    blocks = JointBlocks(study.value, families, parameters, study.object)
-    family = np.where(families[0].mine, 0, 1)
+def test_lessons_that_both_families_rate_have_a_covariance():
+    """It may be as large as the variances of lessons allow: here it is held negative."""
+    blocks = joint_fit(lessons(10, 3, 2, judges=3, apart=0.4, missing=0.2, seed=3)).likelihood
+    shared = {tuple(sorted(p.index)) for p in blocks.parameters if len(p.families) == 2}
+    assert shared == {("i",), ("i", "o")}
+
+
+def test_blocks_have_the_deviance_and_slope_of_the_whole_matrix():
+    blocks = joint_fit(lessons(7, 3, 2, judges=2, apart=0.4, missing=0.25, seed=6)).likelihood
+    parameters, family, x = blocks.parameters, blocks.family, blocks.fixed
     matrices = []
     for p in parameters:
         same = p.level[:, None] == p.level[None, :]
         one = (family[:, None] == p.families[0]) & (family[None, :] == p.families[0])
         matrices.append((same & (one if len(p.families) == 1 else family[:, None] != family[None, :])).astype(float))
-    x = np.stack([f.mine for f in families], axis=1).astype(float)
 
     def whole(theta):
         v = np.tensordot(theta, np.array(matrices), 1)
         inverse = np.linalg.inv(v)
         inner = x.T @ inverse @ x
         p = inverse - inverse @ x @ np.linalg.solve(inner, x.T @ inverse)
-        y = study.value - x @ [study.value[f.mine].mean() for f in families]
-        deviance = np.linalg.slogdet(v)[1] + np.linalg.slogdet(inner)[1] + y @ p @ y
-        return deviance, [np.trace(p @ m) - y @ p @ m @ p @ y for m in matrices]
+        deviance = np.linalg.slogdet(v)[1] + np.linalg.slogdet(inner)[1] + blocks.value @ p @ blocks.value
+        return deviance, [np.trace(p @ m) - blocks.value @ p @ m @ p @ blocks.value for m in matrices]
 
     variances = np.array([0.4 if len(p.families) == 1 else 0.1 for p in parameters]) * np.linspace(
         1, 1.5, len(parameters)
@@ -265,8 +255,7 @@ def test_blocks_have_the_deviance_and_slope_of_the_whole_matrix(missing):
 
 def test_the_fit_is_where_the_slope_is_nothing():
     labels = lessons(25, 3, 3, judges=3, apart=0.5, missing=0.15, seed=8)
-    study, families, _ = both_roads(labels)
-    fitted = fit_joint(study.value, families, frozenset("i"), study.object)
+    fitted = joint_fit(labels)
     slope = fitted.likelihood.derivatives(fitted.theta)[0]
     inside = fitted.theta > 1e-4
     assert np.abs(slope[inside]).max() < 0.1
@@ -282,8 +271,7 @@ def test_the_fit_is_where_the_slope_is_nothing():
 def test_correlation_may_exceed_1_with_error():
     """A start that no covariance matrix has is left for objects with less spread, until it is one."""
     labels = lessons(25, 3, 3, judges=3, apart=0.5, missing=0.15, seed=8)
-    study, families, _ = both_roads(labels)
-    fitted = fit_joint(study.value, families, frozenset("i"), study.object)
+    fitted = joint_fit(labels)
     roots = [fitted.root(held)[0] for held in (1.2, 1.6, 2.5)]
     assert np.isfinite(roots).all()
     assert roots == sorted(roots)
@@ -294,8 +282,7 @@ def test_correlation_may_exceed_1_with_error():
 def test_a_variance_at_0_does_not_stop_the_others(seed, missing):
     """Where raters and teachers share nothing, every other parameter still goes to where its slope is nothing."""
     labels = lessons(12, 3, 3, judges=2, variances=(0.3, 0.0, 0.0, 0.0, 0.5), apart=0.3, missing=missing, seed=seed)
-    study, families, _ = both_roads(labels)
-    fitted = fit_joint(study.value, families, frozenset("i"), study.object)
+    fitted = joint_fit(labels) if missing else ask(labels).structural.fit
     first, second, between = fitted.objects
     assert isinstance(fitted.likelihood, JointBlocks if missing else Strata)
     for held in (None, 0.2, 0.7):
@@ -419,34 +406,35 @@ def test_sums_over_pairs_of_labels_are_those_of_a_loop():
                 slow[group[a]] += [1, x, y, x * x, y * y, x * y]
     np.testing.assert_allclose(found, slow)
     pairs = [(1, 4), (1, 3), (2, 4), (2, 3), (6, 2)]
-    assert _correlation(found) == pytest.approx(np.corrcoef(np.array(pairs).T)[0, 1])
-    assert _correlation(found.sum(axis=0)) == pytest.approx(_correlation(found))
-    assert np.isnan(_correlation(found[3]))  # no pair
-    assert np.isnan(_correlation(found[2]))  # one pair does not vary
+    assert pair_correlation(found) == pytest.approx(np.corrcoef(np.array(pairs).T)[0, 1])
+    assert pair_correlation(found.sum(axis=0)) == pytest.approx(pair_correlation(found))
+    assert np.isnan(pair_correlation(found[3]))  # no pair
+    assert np.isnan(pair_correlation(found[2]))  # one pair does not vary
 
 
-def test_rows_of_objects_are_drawn_at_different_lessons(monkeypatch):
-    of = np.array([2, 0, 2, 0, 1, 1])
-    rows, start, size = _rows_of_objects(np.array([0, 1, 2, 3]), of, 3)
-    assert (rows.tolist(), start.tolist(), size.tolist()) == ([1, 3, 0, 2], [0, 2, 2], [2, 0, 2])
-    lesson, value = np.array([0, 0, 1, 1, 0, 1]), np.array([1.0, 10, 2, 20, 5, 7])
-    each = [_rows_of_objects(np.arange(6), of, 3)] * 2
-    # At different lessons x and y are the two labels of an object, either way: their sums are 3, 30 and 12.
-    rng = np.random.default_rng(0)
-    seen = []
-    real = np.corrcoef
+def test_the_published_interval_is_that_of_independent_pairs_at_different_lessons():
+    """Correlations of 2,000 pairs have the standard error (1 − r²) / √2,000; equation 3 divides them by √(Eρ² Eρ²).
 
-    def corrcoef(x, y):
-        seen.append((x, y))
-        return real(x, y)
-
-    objects = np.array([0, 1, 2] * 40)
-    monkeypatch.setattr(np, "corrcoef", corrcoef)
-    found = _draw_correlation(objects, each, lesson, value, rng)
-    ((x, y),) = seen
-    assert (x + y).tolist() == [30, 12, 3] * 40
-    assert set(x[::3]) == {10, 20}
-    assert found == real(x, y)[0, 1]
+    Half of the teachers have two lessons, in which families agree, and half have four, in which they do not: an object
+    counts as often as it has pairs. Families agree on lessons.
+    """
+    rng, rows = np.random.default_rng(3), []
+    for t in range(24):
+        skill, other = rng.normal(size=2)
+        for k in range(2 if t % 2 else 4):
+            seen = 1.5 * rng.normal()
+            rows += [
+                {"item": f"{t}-{k}", "teacher": t, "lesson": f"{t}-{k}", "annotator": f"{f}{r}",
+                 "label": (other if f == "m" and not t % 2 else 2 * skill) + seen + 0.3 * rng.normal()}
+                for f in "hm" for r in range(2)
+            ]  # fmt: skip
+    labels = assay.read(pl.DataFrame(rows), judges=["m0", "m1"], scale="interval:-100-100")
+    found = ask(labels, n_resamples=20, n_pairs=2_000, confidence=0.9)
+    r, bottom = found.across.estimate, np.sqrt(found.reliabilities["generalizability"].product())
+    mean, low, high = found.resampled
+    error = (1 - r**2) / np.sqrt(2_000) / bottom
+    assert mean == pytest.approx(found.published.estimate, abs=4 * error / np.sqrt(20))
+    assert (high - low) / 2 == pytest.approx(1.645 * error, rel=0.5)
 
 
 def estimate_of(value, low, high) -> Estimate:
@@ -470,12 +458,8 @@ def estimate_of(value, low, high) -> Estimate:
     ],
 )
 def test_findings_at_their_limits(observed, implied, several, finding):
-    settings = SimpleNamespace(confidence=0.95, observed_high=0.8, implied_low=0.4)
+    settings = DisattenuationSettings("r x i", "i", confidence=0.95, observed_high=0.8, implied_low=0.4)
     assert finding_of(Estimate(observed, 0, 1, 0.1, None), estimate_of(*implied), settings, several) == finding
-
-
-def correlation_of(criterion, *cautions, objects=10, pairs=30) -> SimpleNamespace:
-    return SimpleNamespace(criterion=criterion, cautions=cautions, n_objects=objects, n_pairs=pairs)
 
 
 def test_disattenuated_correlation_excludes_criterion_without_labels_of_a_family():
@@ -491,27 +475,33 @@ def test_disattenuated_correlation_excludes_criterion_without_labels_of_a_family
     assert [c.criterion for c in found.each] == ["clear"]
     (lost,) = found.exclusions
     assert (lost.names, lost.reason) == (("deep, human, judge",), "no label has 'kind' = judge")
+    (alone,) = ask(labels, annotators=["ann", "bob", "gpt"], n_resamples=20).run.cautions
+    assert alone.startswith("judge: r has one level")  # one criterion needs no name
     # Labels of the annotators who count decide, too: of 'deep' ann's alone are left.
     (lost,) = ask(labels, annotators=["bob", "gpt"], n_resamples=20).exclusions
     assert lost.reason == "no label has 'kind' = human, judge"
 
 
 def test_several_correlations_name_the_criterion_of_each_caution():
-    settings = DisattenuationSettings("r x (o:i)", "i", facets=FACETS, n_resamples=1234)
-    one = _run([correlation_of("c1", "few.", "few.")], (), ["x"], ["n", "n"], {"r": "annotator"}, settings)
-    assert one.cautions == ("few.",)
-    assert one.notes == ("n",)
-    assert "1,234 resamples of 10 objects (i)" in one.interval
-    assert one.facts == {"correlations": None, "objects": 10, "pairs": 30, "facets": "r=annotator"}
-    each = [
-        correlation_of("c1", "few."),
-        correlation_of(None, "few."),
-        correlation_of("c2", "few.", objects=9, pairs=5),
-    ]
-    several = _run(each, (), ["x", "y", "z"], [], {"r": "annotator"}, settings)
-    assert several.cautions == ("c1, few.", "few.", "c2, few.")
-    assert "1,234 resamples of the objects (i)" in several.interval
-    assert several.facts == {"correlations": 3, "objects": None, "pairs": 65, "facets": "r=annotator"}
+    labels, who = several(), ["human0", "human1", "gpt0"]
+    found = ask(labels, by="family", annotators=who)
+    single = "gpt: r has one level and is removed from the design: results apply to that level only."
+    assert found.run.cautions == (f"clear, {single}", f"deep, {single}")
+    assert "20 resamples of 40 objects (i)" in found.run.interval
+    # 2 people and 1 judge at 3 · 2 pairs of different lessons: 12 of each of 40 teachers, on two criteria.
+    assert found.run.facts == {
+        "correlations": 2, "objects": 40, "pairs": 960, "facets": "r=annotator,o=lesson,i=teacher"
+    }  # fmt: skip
+    fewer = labels.labels.with_columns(teacher=labels.column("teacher"), lesson=labels.column("lesson")).filter(
+        (pl.col("criterion") == "clear") | (pl.col("teacher") != 7)
+    )
+    uneven = ask(assay.read(fewer, judges=labels.judges, scale="interval:-100-100"), annotators=who)
+    assert [c.n_objects for c in uneven.each] == [40, 39]
+    assert "20 resamples of the objects (i)" in uneven.run.interval
+    assert (uneven.run.facts["objects"], uneven.run.facts["pairs"]) == (None, 480 + 468)
+    alone = ask(labels.where(criterion="deep"), by="family", annotators=who)
+    assert alone.run.cautions == (single,)
+    assert alone.run.facts["correlations"] is None
 
 
 def family_correlation(criterion, families=("human", "gpt"), finding="shared", **changed) -> FamilyCorrelation:
@@ -570,8 +560,8 @@ def test_what_is_implied_is_said_with_what_it_rests_on(value, beyond):
 
 
 def several_correlations(*each) -> Disattenuation:
-    run = SimpleNamespace(interval="how", closing=lambda: ["last"])
-    return Disattenuation(tuple(each), run)
+    settings = DisattenuationSettings("r x (o:i)", "i", facets=FACETS)
+    return Disattenuation(tuple(each), Run("disattenuated-correlation", settings, "data", interval="how"))
 
 
 def test_several_findings_are_counted_first():
@@ -589,7 +579,7 @@ def test_several_findings_are_counted_first():
     )
     assert lines[6] == ("c2, human and gpt: universe-score correlation undecided.")
     assert len(lines) == 12
-    assert found.summary().split("\n") == [first, *lines, "how.", "last"]
+    assert found.summary().split("\n") == [first, *lines, "how.", found.signature]
     missing = family_correlation("c1", finding="not_estimable").sentences()
     assert missing[0] == "human and gpt: universe-score correlation not estimable."
 
@@ -602,9 +592,9 @@ def test_a_single_correlation_has_the_published_interval():
     assert "0.00" in lines[3]
     assert "0.20" in lines[3]
     assert lines[3].endswith("; too narrow, because pairs of one object are not independent.")
-    assert lines[4:] == ["how.", "last"]
+    assert lines[4:] == ["how.", one.signature]
     without = several_correlations(dataclasses.replace(one.each[0], resampled=(np.nan, np.nan, np.nan)))
-    assert without.summary().split("\n")[3:] == ["how.", "last"]
+    assert without.summary().split("\n")[3:] == ["how.", one.signature]
 
 
 def test_reliabilities_are_listed_once():
@@ -659,128 +649,82 @@ def test_a_single_correlation_is_drawn_with_all_five():
 # -- where a correction is given -----------------------------------------------------------------------------
 
 
-def coefficient(top, bottom):
-    return SimpleNamespace(value=lambda theta: theta[top] / theta[bottom] if theta[bottom] else np.nan)
+def test_a_correction_needs_variance_of_objects_in_95_percent_of_resamples():
+    """Few objects with little variance: in a share of resamples a family has none, and its correction is missing."""
+    shares, kept = [], 0
+    for seed in range(6):
+        labels = lessons(12, 2, 2, judges=2, variances=(0.8, 0.2, 0.05, 0.02, 0.3), seed=seed)
+        found = ask(labels, n_resamples=40)
+        for one in (found.published, found.dependable):
+            assert np.isnan(one.estimate) == (one.reason is not None)
+            if one.reason is None:
+                kept += 1
+                assert one.low < one.estimate < one.high
+            elif "of the resamples" in one.reason:
+                words = r"in (\d+)% of the resamples a family's scores have no variance of objects"
+                shares.append(int(re.fullmatch(words, one.reason)[1]))
+    assert kept >= 4
+    assert shares
+    assert min(shares) > 5
+    assert min(shares) < 15
 
 
-def pairs_of(thetas, replicates=None, why=None, **more) -> SimpleNamespace:
-    """Variances are those of objects, of a score and of rest; Eρ² is the first over the second, Φ over the third."""
-    weight = SimpleNamespace(
-        universe=np.array([1.0, 0, 0]), generalizability=coefficient(0, 1), dependability=coefficient(0, 2)
-    )
-    fits = [
-        SimpleNamespace(theta=np.array(t), confounding=SimpleNamespace(
-            why_not=lambda name, sizes, k=k: why if k == 1 and name == "dependability" else None
-        )) for k, t in enumerate(thetas)
-    ]  # fmt: skip
-    settings = SimpleNamespace(n_resamples=100, confidence=0.9, seed=0, n_pairs=30)
-    one = SimpleNamespace(
-        weights=[weight, weight], fits=fits, pair=("people", "gpt"), settings=settings, n=20,
-        cross=np.array([[4.0, 2, 2, 2, 2, 1.5]]), same=np.array([[4.0, 2, 2, 2, 2, 1.8]]),
-        structural=lambda: missing("none"), replicates=lambda: np.asarray(replicates), **more,
-    )  # fmt: skip
-    for name in ("values", "_not_estimable", "_no_variance", "estimates", "published_interval"):
-        setattr(one, name, getattr(_Pairs, name).__get__(one))
-    return one
-
-
-def test_equation_3_divides_by_the_root_of_both_reliabilities():
-    """Four pairs of 0 and 1: covariance 1.5/4 − 1/4 of variances 1/4 is .5; 1.8/4 − 1/4 is .8."""
-    one = pairs_of([[1.0, 2.0, 4.0], [1.0, 1.25, 2.0]])
-    found = one.values(one.cross, one.same, [f.theta for f in one.fits])
-    assert found.tolist() == pytest.approx([0.8, 0.5, 0.5 / np.sqrt(0.5 * 0.8), 0.5 / np.sqrt(0.25 * 0.5)])
-
-
-@pytest.mark.parametrize(
-    ("objects", "corrected"), [(1e-5, True), (3.1e-6, True), (2.9e-6, False), (0.0, False)]
-)  # a millionth of 3 and more
-def test_a_family_without_variance_of_objects_has_no_correction(objects, corrected):
-    thetas = [np.array([objects, 1.0, 2.0]), np.array([1.0, 2, 4])]
-    for both in (thetas, thetas[::-1]):
-        found = pairs_of(both).values(np.array([4.0, 2, 2, 2, 2, 1.5]), np.array([4.0, 2, 2, 2, 2, 1.5]), both)
-        assert found[:2].tolist() == pytest.approx([0.5, 0.5])
-        assert np.isfinite(found[2:]).tolist() == [corrected] * 2
-
-
-GOOD = [[1.0, 2.0, 4.0], [1.0, 1.25, 2.0]]
-
-
-def drawn(lost_published: int, lost_dependable: int) -> np.ndarray:
-    rows = np.tile([0.8, 0.5, 0.7, 0.9], (100, 1)) + np.linspace(-0.1, 0.1, 100)[:, None]
-    rows[:lost_published, 2] = rows[:lost_dependable, 3] = np.nan
-    return rows
-
-
-def test_correction_allows_5_percent_missing_resamples():
-    observed, across, published, dependable, structural = pairs_of(GOOD, drawn(5, 6)).estimates()
-    assert observed.estimate == pytest.approx(0.8)
-    assert (observed.low, observed.high) == pytest.approx((0.71, 0.89), abs=0.002)  # 90% of .7 to .9
-    assert across.estimate == pytest.approx(0.5)
-    assert published.estimate == pytest.approx(0.5 / np.sqrt(0.4))
-    assert dependable.reason == "in 6% of the resamples a family's scores have no variance of objects"
-    assert structural.reason == "none"
-
-
-def test_reasons_for_correction_not_estimable():
-    dependable = pairs_of(GOOD, drawn(0, 0), why="one level").estimates()[3]
-    assert dependable.reason == "gpt: one level"
-    assert np.isfinite(pairs_of(GOOD, drawn(0, 0), why="one level").estimates()[2].estimate)
-    nothing = pairs_of([[1.0, 2, 4], [0.0, 1, 2]], drawn(0, 0)).estimates()[2]
-    assert nothing.reason == "scores of gpt have no variance of objects"
-    both = pairs_of([[0.0, 2, 4], [0.0, 1, 2]], drawn(0, 0))
-    assert both._no_variance(0.5) == "scores of people, gpt have no variance of objects"
-    assert pairs_of(GOOD)._no_variance(0.0) == "a family's scores have almost no variance of objects"
-
-
-def test_the_published_interval_is_that_of_resampled_pairs(monkeypatch):
-    """Correlations 0, .01, … .99 over √(.5 · .8): the mean and both ends of 90%."""
-    given = iter(np.arange(100) / 100)
-    seen = []
-    monkeypatch.setattr(module, "_draw_correlation", lambda objects, *_: seen.append(objects) or next(given))
-    one = pairs_of(GOOD, family=np.array([0, 1, 0, 1]), object=np.array([0, 0, 1, 1]), lesson=None, value=None)
-    one.n, one.cross = 3, np.array([[3.0, 0], [1.0, 0], [0.0, 0]])
-    mean, low, high = one.published_interval()
-    assert (mean, low, high) == pytest.approx(np.array([0.495, 0.0495, 0.9405]) / np.sqrt(0.4))
-    assert {len(objects) for objects in seen} == {30}
-    drawn_objects = np.concatenate(seen)
-    assert set(drawn_objects.tolist()) == {0, 1}  # an object is drawn as often as it has pairs
-    assert (drawn_objects == 0).mean() == pytest.approx(0.75, abs=0.03)
-    assert np.isnan(pairs_of([[0.0, 1, 2], [1.0, 2, 4]]).published_interval()).all()
+def test_coefficient_that_a_family_cannot_have_leaves_the_others():
+    """One judge has a consistency and no dependability."""
+    found = ask(lessons(40, 3, 3, judges=1, seed=5))
+    assert found.dependable.reason.startswith("judge: ")
+    assert np.isfinite([found.published.estimate, found.structural.estimate]).all()
 
 
 # -- families and the facet in which scores differ -----------------------------------------------------------
 
 
 def test_each_two_families_in_the_order_of_the_column_or_as_named():
-    labels = several()
-    settings = DisattenuationSettings("r x (o:i)", "i", facets=FACETS, by="family")
+    labels = several().where(criterion="clear")
     there = [str(v) for v in labels.values_of("family")]
-    assert _families(labels, settings) == [tuple(there[:2]), (there[0], there[2]), tuple(there[1:])]
-    named = dataclasses.replace(settings, families=("llama", "gpt"))
-    assert _families(labels, named) == [("llama", "gpt")]
+    found = ask(labels, by="family")
+    assert [c.families for c in found.each] == [tuple(there[:2]), (there[0], there[2]), tuple(there[1:])]
+    assert ask(labels, by="family", families=("llama", "gpt")).families == ("llama", "gpt")
     for twice in (("gpt", "gpt"), ("gpt",)):
         with pytest.raises(
             DesignError, match=r"a correlation needs two families; 'family' has .*\. Name two with families="
         ):
-            _families(labels, dataclasses.replace(settings, families=twice))
+            ask(labels, by="family", families=twice)
 
 
 @pytest.mark.parametrize(
-    ("design", "different", "facet"),
+    ("design", "different"),
     [
-        ("r x (o:i)", None, "o"),
-        ("r x (s:o:i)", None, "o"),  # segments are nested in lessons, and only through them in the object
-        ("r x (s:o:i)", "s", "s"),
-        ("r x o x i", "o", "o"),
+        ("r x (o:i)", "o"),
+        ("r x (s:o:i)", "o"),  # segments are nested in lessons, and only through them in the object
+    ],
+)
+def test_scores_differ_in_the_facet_that_is_nested_in_the_object(design, different):
+    labels, facets = lessons(8, 2, 2, judges=2, seed=3), FACETS
+    if "s" in design:
+        rows = labels.labels.with_columns(teacher=labels.column("teacher"), lesson=labels.column("lesson"))
+        halves = [rows.with_columns(s=pl.lit(k), item=pl.col("item") + f"-{k}", label=pl.col("label") + k * 0.1)
+                  for k in range(2)]  # fmt: skip
+        labels = assay.read(pl.concat(halves), judges=["m0", "m1"], scale="interval:-100-100")
+        facets = {**FACETS, "s": "s"}
+    found, named = (
+        disattenuated_correlation(labels, design, "i", facets=facets, n_resamples=20, **more)
+        for more in ({}, {"different": different})
+    )
+    assert found.table.equals(named.table)
+
+
+@pytest.mark.parametrize(
+    ("design", "different", "words"),
+    [
         ("r x o x i", None, "name the facet in which two scores must differ: different=..., one of r, o"),
         ("(o x t):i", None, "name the facet in which two scores must differ: different=..., one of o, t"),
         ("r x (o:i)", "i", "facet 'i' is not in the design"),
     ],
 )
-def test_the_facet_in_which_two_scores_differ(design, different, facet):
-    settings = DisattenuationSettings(design, "i", different=different)
-    if len(facet) == 1:
-        assert _lesson_facet(design_of(settings)[0], settings) == facet
-        return
-    with pytest.raises(DesignError, match=facet.replace(".", r"\.")):
-        _lesson_facet(design_of(settings)[0], settings)
+def test_the_facet_in_which_two_scores_differ_is_named(design, different, words):
+    facets = {name: column for name, column in {**FACETS, "t": "item"}.items() if name in design}
+    with pytest.raises(DesignError, match=words.replace(".", r"\.")):
+        disattenuated_correlation(
+            lessons(8, 3, 2, judges=2), design, "i", facets=facets, different=different, n_resamples=20
+        )

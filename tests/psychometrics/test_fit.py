@@ -339,7 +339,7 @@ def test_the_steps_that_a_criterion_has_are_moved_and_those_of_no_other(j, by, m
 
 
 def test_means_by_code_are_0_of_none():
-    assert module._mean_by_code(np.array([0, 0, 2]), np.array([1.0, 2, 5]), 4).tolist() == [1.5, 0, 5, 0]
+    assert module.mean_by_code(np.array([0, 0, 2]), np.array([1.0, 2, 5]), 4).tolist() == [1.5, 0, 5, 0]
 
 
 def test_severity_starts_as_the_distance_from_a_cell_drawn_to_its_criterion(density):
@@ -359,7 +359,7 @@ def test_severity_starts_as_the_distance_from_a_cell_drawn_to_its_criterion(dens
 
 def test_rows_of_positions_are_filled_to_one_length():
     rows = [np.array([3, 1]), np.array([2]), np.array([], dtype=int)]
-    assert module._pad(rows, 7).tolist() == [[3, 1], [2, 7], [7, 7]]
+    assert module.padded_positions(rows, 7).tolist() == [[3, 1], [2, 7], [7, 7]]
 
 
 # -- draws --------------------------------------------------------------------------------------------
@@ -396,7 +396,7 @@ def test_starts_alternate_between_best_and_random(monkeypatch):
 
     monkeypatch.setattr(module, "_start_from_labels", lambda density: Start("labels"))
     monkeypatch.setattr(module, "widths", lambda density, x, sd: sd)
-    monkeypatch.setattr(module, "_information", lambda density, x: f"information at {x}")
+    monkeypatch.setattr(module, "observed_information", lambda density, x: f"information at {x}")
     monkeypatch.setattr(module, "_round_coordinates", lambda information: "round")
     monkeypatch.setattr(module, "_random_start", lambda d, x, rng: drawn.append(rng.random()) or f"random {x}")
     monkeypatch.setattr(module, "_nearby_start", lambda d, x, rng: drawn.append(rng.random()) or f"near {x}")
@@ -454,7 +454,7 @@ def test_a_start_elsewhere_is_0_3_deviations_away_with_ideal_ratings_moved(densi
 
 
 def test_information_is_the_curvature():
-    np.testing.assert_allclose(module._information(Bowl(), np.array([3.0, 1.0])), INFORMATION, rtol=1e-7)
+    np.testing.assert_allclose(module.observed_information(Bowl(), np.array([3.0, 1.0])), INFORMATION, rtol=1e-7)
 
 
 @pytest.mark.parametrize("quick", [True, False])

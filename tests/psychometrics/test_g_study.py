@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from types import SimpleNamespace
+import dataclasses
 
 import numpy as np
 import polars as pl
@@ -13,16 +13,10 @@ import assay
 from assay.data.ratings import facet_ratings
 from assay.errors import DataError, DesignError
 from assay.estimation.intervals import Estimate
+from assay.estimation.result import Run
+from assay.psychometrics.components import Component, CriterionStudy
 from assay.psychometrics.design import DesignSettings, GStudySettings, parse, resolve_confounding
-from assay.psychometrics.g_study import (
-    GStudy,
-    _check_fixed,
-    _parts,
-    _raters_of_one,
-    _remarks_once,
-    _repeated_ids,
-    g_study,
-)
+from assay.psychometrics.g_study import GStudy, g_study
 
 # -- coefficients -----------------------------------------------------------------------------------------
 from assay.reporting.tables import estimated
@@ -462,31 +456,34 @@ def test_where_five_segments_tell_something_it_is_fitted_as_by_lme4(observed):
     assert "5 of 6,180 levels of s:o:i have more than one label" in told.summary()
 
 
-def test_a_remark_is_made_once_with_the_studies_that_it_is_about():
-    remarks = [("c1", "few"), ("c2", "few"), ("c1", "many")]
-    assert list(_remarks_once(remarks)) == ["c1, c2: few", "c1: many"]
-    assert list(_remarks_once([("all", "few")])) == ["few"]
+@pytest.mark.parametrize(("fewer", "remark"), [((), "c1, c2: {}"), (("c2",), "c1: {}")])
+def test_a_remark_is_made_once_with_the_studies_that_it_is_about(fewer, remark):
+    """One rater is a remark about each criterion with one; two studies have two."""
+    rows = [{"item": f"i{i}", "annotator": a, "criterion": c, "label": (i * (2 + k) + len(c)) % 5 + 1}
+            for i in range(6) for k, a in enumerate("ab") for c in ("c1", "c2") if a == "a" or c in fewer]  # fmt: skip
+    options = {"facets": {"p": "item", "r": "annotator"}, "method": "none"}
+    labels = assay.read(pl.DataFrame(rows), scale="1-5")
+    found = g_study(labels, "p x r", "p", **options)
+    said = [one for one in found.run.cautions if one.startswith("c")]
+    (alone,) = g_study(labels.where(criterion="c1"), "p x r", "p", **options).run.cautions
+    assert said == [remark.format(alone)]
 
 
 @pytest.mark.parametrize(
-    ("criteria", "groups", "kept"),
-    [((None, None), (None, None), []), (("a", None), (None, None), ["criterion"]),
-     (("a", "b"), ("x", "y"), ["criterion", "group"])],
-)  # fmt: skip
-def test_columns_of_criteria_and_groups_are_optional(criteria, groups, kept):
-    def study_rows(criterion, group):
-        row = {"criterion": criterion, "group": group, "quantity": "σ²(p)", "estimate": 1.0, "low": 0.5, "high": 2.0,
-               "percent": 50.0}  # fmt: skip
-        return SimpleNamespace(rows=lambda: [row])
-
-    studies = tuple(study_rows(*one) for one in zip(criteria, groups, strict=True))
-    found = GStudy("p x r", "p", (), studies, None).table
-    assert [c for c in found.columns if c in ("criterion", "group")] == kept
-    assert found.height == 2
+    ("criteria", "by", "kept"),
+    [("a", None, []), ("ab", None, ["criterion"]), ("ab", "kind", ["criterion", "group"]), ("a", "kind", ["group"])],
+)
+def test_columns_of_criteria_and_groups_are_optional(criteria, by, kept):
+    rows = [{"item": f"i{i}", "annotator": a, "criterion": c, "label": (i * (2 + k) + ord(c)) % 5 + 1}
+            for i in range(6) for k, a in enumerate(("h", "g", "m0", "m1")) for c in criteria]  # fmt: skip
+    labels = assay.read(pl.DataFrame(rows), judges=["m0", "m1"], scale="1-5")
+    found = g_study(labels, "p x r", "p", facets={"p": "item", "r": "annotator"}, by=by, method="none")
+    assert [c for c in found.table.columns if c in ("criterion", "group")] == kept
+    assert found.table.height == len(found.studies) * 7  # three variances, two coefficients and two errors
 
 
 CRITERIA = assay.read(
-    pl.DataFrame([{"item": i, "annotator": a, "criterion": c, "label": 1 + (k + len(i)) % 3}
+    pl.DataFrame([{"item": i, "annotator": a, "criterion": c, "label": 1 + (k * k + ord(i)) % 3}
                   for k, (i, a, c) in enumerate((i, a, c) for i in "xyz" for a in ("h", "gpt") for c in ("c1", "c2"))]),
     judges=["gpt"], scale="1-3",
 )  # fmt: skip
@@ -505,14 +502,16 @@ CRITERIA = assay.read(
     ],
 )  # fmt: skip
 def test_studies_are_of_each_criterion_and_group_that_the_design_does_not_hold(columns, by, parts):
-    found = list(_parts(CRITERIA, columns, GStudySettings("p x r", "p", by=by)))
-    assert [(c, g, len(part.labels)) for c, g, part in found] == parts
+    repeats = "mean" if "criterion" in columns.values() else "error"
+    found = g_study(CRITERIA, "p x r", "p", facets=columns, by=by, repeats=repeats, method="none")
+    assert [(s.criterion, s.group) for s in found.studies] == [(c, g) for c, g, _ in parts]
 
 
 def test_one_criterion_alone_is_no_part():
     one = CRITERIA.where(criterion="c1")
-    found = list(_parts(one, {"p": "item", "r": "annotator"}, GStudySettings("p x r", "p", annotators=("h",))))
-    assert [(c, g, len(part.labels)) for c, g, part in found] == [(None, None, 3)]
+    (found,) = g_study(one, "p x r", "p", facets={"p": "item", "r": "annotator"}, annotators=["h"],
+                       method="none").studies  # fmt: skip
+    assert (found.criterion, found.group, found.n_labels) == (None, None, 3)
 
 
 def test_a_criterion_that_cannot_be_studied_is_excluded_once():
@@ -529,19 +528,28 @@ def test_a_criterion_that_cannot_be_studied_is_excluded_once():
 # -- sentences, from given studies ---------------------------------------------------------------------------
 
 
-def study_of(name="all", g=0.8, d=0.6, why=None, lone=(), zero=()) -> SimpleNamespace:
+def study_of(name=None, g=0.8, d=0.6, why=None, lone=(), zero=()) -> CriterionStudy:
     """Half of the variance of r, the rest of i and ri; errors of 1.5 and 1.25."""
     percents = (("r", 50.4), ("i", 30.0), ("ri,e", 19.6))
-    return SimpleNamespace(
-        name=name, generalizability=Estimate(g, g - 0.1, g + 0.1, 0.05, why),
-        dependability=Estimate(d, d - 0.1, d + 0.1, 0.05, "why not"), lone=lone,
-        components=tuple(SimpleNamespace(name=n, percent=p, at_zero=n in zero) for n, p in percents),
-        absolute_sem=1.5, relative_sem=1.25,
+    unknown = Estimate(np.nan, np.nan, np.nan, np.nan, None)
+    return CriterionStudy(
+        criterion=name, group=None, n_labels=12, levels={"r": 3, "i": 4},
+        components=tuple(Component(n, unknown, percent, 3, None, n in zero, 0.0) for n, percent in percents),
+        generalizability=Estimate(g, g - 0.1, g + 0.1, 0.05, why),
+        dependability=Estimate(d, d - 0.1, d + 0.1, 0.05, "why not"),
+        relative_error=dataclasses.replace(unknown, estimate=1.25**2),
+        absolute_error=dataclasses.replace(unknown, estimate=1.5**2), balanced=True, converged=True, deviance=0.0,
+        cautions=(), notes=(), uncertainty=None, lone=lone,
     )  # fmt: skip
 
 
+def study_with(*studies, interval="") -> GStudy:
+    settings = GStudySettings("r x i", "i")
+    return GStudy("r x i", "i", (), studies, Run("g-study", settings, "data", interval=interval))
+
+
 def told_of(*studies) -> tuple[str, ...]:
-    return GStudy("r x i", "i", (), studies, SimpleNamespace(interval="", closing=lambda: ["last"])).sentences()
+    return study_with(*studies).sentences()
 
 
 def test_a_study_is_said_with_its_coefficients_errors_and_largest_variance():
@@ -573,11 +581,10 @@ def test_a_single_rater_has_its_consistency_alone():
 
 @pytest.mark.parametrize("interval", ["", "95% how"])
 def test_a_summary_says_the_design_first_and_how_intervals_are_made(interval):
-    run = SimpleNamespace(interval=interval, closing=lambda: ["last"])
-    found = GStudy("r x i", "i", (), (study_of(),), run)
+    found = study_with(study_of(), interval=interval)
     lines = found.summary().split("\n")
     assert lines[0] == "r x i, object i."
-    assert lines[2:] == [*(["95% how."] if interval else []), "last"]
+    assert lines[2:] == [*(["95% how."] if interval else []), found.signature]
     assert (found.generalizability, found.dependability) == (0.8, 0.6)
     bars = found.plot()
     assert [round(p.get_width(), 1) for p in bars.patches if p.get_width()] == [50.4, 30, 19.6]
@@ -597,53 +604,54 @@ def test_a_summary_says_the_design_first_and_how_intervals_are_made(interval):
     ],
 )
 def test_facets_that_may_be_fixed(fixed, words):
+    labels = lessons(6, 2, 3, seed=1)
     if words is None:
-        assert _check_fixed(parse("r x (o:i)"), fixed, "i") is None
+        assert g_study(labels, "r x (o:i)", "i", facets=FACETS, fixed=fixed, method="none").fixed == fixed
         return
     with pytest.raises(DesignError, match=words):
-        _check_fixed(parse("r x (o:i)"), fixed, "i")
+        g_study(labels, "r x (o:i)", "i", facets=FACETS, fixed=fixed, method="none")
 
 
 @pytest.mark.parametrize(("lessons_named", "said"), [([0, 1, 0, 1], True), ([0, 1, 2, 3], False), ([0, 1, 1, 2], True)])
 def test_names_within_several_teachers_are_reported(lessons_named, said):
-    table = SimpleNamespace(codes={
-        "o": np.repeat(lessons_named, 2), "i": np.repeat([0, 0, 1, 1], 2), "r": np.tile([0, 1], 4)
-    })  # fmt: skip
+    """Two lessons of each of two teachers, and of two more whose lessons have names of their own."""
+    names = [f"l{k}" for k in lessons_named] + ["l7", "l8", "l9", "l10"]
+    rows = [{"i": f"t{k // 2}", "o": name, "annotator": a, "label": (k * (2 + n) + n) % 5 + n}
+            for k, name in enumerate(names) for n, a in enumerate("ab")]  # fmt: skip
+    found = g_study(table(rows), "r x (o:i)", "i", facets={"r": "annotator"}, method="none")
     words = "ids of o repeat across i and are treated as different levels of o"
-    assert list(_repeated_ids(parse("r x (o:i)"), table, {})) == ([words] if said else [])
+    assert [note for note in found.run.notes if "repeat across" in note] == ([words] if said else [])
 
 
 @pytest.mark.parametrize(
-    ("annotators", "prompts", "facets", "repeats", "wanted"),
-    [
-        ("g", "pqr", {}, "error", "prompt"), ("g", "ppp", {}, "error", None), ("g", "pq-", {}, "error", None),
-        ("gh", "pqr", {}, "error", None), ("g", "pqr", {"o": "prompt"}, "error", None),
-        ("g", "pq", {}, "error", "prompt"),
-    ],
-)  # fmt: skip
-def test_prompts_of_one_annotator_serve_as_raters(annotators, prompts, facets, repeats, wanted):
-    columns = {"p": "item", "r": "annotator", **facets}
-    values = {"prompt": pl.Series([None if c == "-" else c for c in prompts])}
-    part = SimpleNamespace(
-        column_name=lambda c: c, humans=(), judges=tuple(annotators), conditions=("prompt",), has_repeats=False,
-        column=lambda name: values[name],
-    )  # fmt: skip
-    found, said = _raters_of_one(part, columns, SimpleNamespace(repeats=repeats))
-    if wanted is None:
-        assert (found, said) == (columns, ())
-    else:
-        assert found == {"p": "item", "r": "prompt"}
+    ("annotators", "prompts", "wanted"),
+    [("g", "pqr", True), ("g", "ppp", False), ("g", "pq-", False), ("gh", "pqr", False), ("g", "pq", True)],
+)
+def test_prompts_of_one_annotator_serve_as_raters(annotators, prompts, wanted):
+    rows = [{"item": f"i{i}", "annotator": a, "prompt": None if c == "-" else c, "label": (i * (2 + k)) % 5 + 1}
+            for i in range(6) for a in annotators for k, c in enumerate(dict.fromkeys(prompts))]  # fmt: skip
+    labels = assay.read(pl.DataFrame(rows), judges=list(annotators), scale="1-5", conditions=["prompt"])
+    options = {"facets": {"p": "item", "r": "annotator"}, "method": "none"}
+    if not wanted and len(set(prompts)) > 1:  # they are no raters, and labels under several prompts are not one design
+        with pytest.raises(DesignError, match="several values of 'prompt'"):
+            g_study(labels, "p x r", "p", **options)
+        return
+    found = g_study(labels, "p x r", "p", **options)
+    said = [one for one in found.run.cautions if "is the only annotator" in one]
+    assert found.studies[0].levels["r"] == (len(prompts) if wanted else len(annotators))
+    if wanted:
         assert said[0].startswith(
             f"g is the only annotator: the {len(prompts)} values of its 'prompt' are the levels of r"
         )
+    else:
+        assert said == []
 
 
-@pytest.mark.parametrize(("repeats", "stands"), [("error", True), ("each", False)])
+@pytest.mark.parametrize(("repeats", "stands"), [("error", True), ("mean", False)])
 def test_repeats_of_one_annotator_serve_as_raters_by_default(repeats, stands):
-    part = SimpleNamespace(
-        column_name=lambda c: c, humans=("g",), judges=(), conditions=(), has_repeats=True,
-        column=lambda name: pl.Series([1, 2, 1]),
-    )  # fmt: skip
-    found, _ = _raters_of_one(part, {"p": "item", "r": "annotator"}, SimpleNamespace(repeats=repeats))
-    assert found["r"] == ("repeat" if stands else "annotator")
-    assert _raters_of_one(part, {"p": "item"}, SimpleNamespace(repeats=repeats)) == ({"p": "item"}, ())
+    rows = [{"item": f"i{i}", "annotator": "g", "repeat": k, "label": (i * (2 + k)) % 5 + 1}
+            for i in range(6) for k in (1, 2)]  # fmt: skip
+    labels = assay.read(pl.DataFrame(rows), scale="1-5")
+    found = g_study(labels, "p x r", "p", facets={"p": "item", "r": "annotator"}, repeats=repeats, method="none")
+    assert found.studies[0].levels["r"] == (2 if stands else 1)
+    assert any("values of its 'repeat' are the levels of r" in one for one in found.run.cautions) == stands

@@ -14,7 +14,7 @@ from assay.data.annotations import Annotations, Answers
 from assay.data.scales import Interval, Ordinal
 from assay.errors import DataError, DesignError
 from assay.psychometrics import nested_icc as nested_icc_module
-from assay.psychometrics.nested_icc import _Nested, _unit_scores, exact_f, nested_icc, profile_interval
+from assay.psychometrics.nested_icc import _Nested, exact_f, nested_icc, profile_interval, unit_scores
 from assay.statistics.components.variance import OneWay
 
 
@@ -206,14 +206,14 @@ def test_scores_of_units_are_means_of_all_their_labels():
     about = pl.DataFrame({"item": list("pqrst"), "class": ["y", "y", "x", "x", "y"], "day": ["2", "1", "3", "3", "2"]})
     answers = Answers(np.array([0, 0, 1, 2, 3, 3, 4]), np.array([0, 1, 0, 0, 0, 1, 0]),
                       np.array([1.0, 2, 9, 4, 6, 8, 6]), tuple("pqrst"), ("a", "b"))  # fmt: skip
-    found = _unit_scores(answers, about, "class", "day")
+    found = unit_scores(answers, about, "class", "day")
     # x: day 3 is (4 + 6 + 8) / 3; y: day 1 is 9, day 2 is (1 + 2 + 6) / 3.
     assert found.items == ("x", "y")
     assert (found.item.tolist(), found.value.tolist()) == ([0, 1, 1], [6, 9, 3])
-    alone = _unit_scores(answers, about, "class", None)
+    alone = unit_scores(answers, about, "class", None)
     assert (alone.item.tolist(), alone.value.tolist()) == ([0, 0, 1, 1, 1], [4, 7, 1.5, 9, 6])
     # Day 2 of x, with t (6), is not day 2 of y, with p (1 and 2): the names of days repeat.
-    apart = _unit_scores(answers, about.with_columns(pl.Series("class", ["y", "y", "x", "x", "x"])), "class", "day")
+    apart = unit_scores(answers, about.with_columns(pl.Series("class", ["y", "y", "x", "x", "x"])), "class", "day")
     assert (apart.item.tolist(), apart.value.tolist()) == ([0, 0, 1, 1], [6, 6, 9, 1.5])
     with pytest.raises(DataError, match="some items have no 'class' or no 'day'"):
-        _unit_scores(answers, about.with_columns(pl.Series("day", ["2", None, "3", "3", "2"])), "class", "day")
+        unit_scores(answers, about.with_columns(pl.Series("day", ["2", None, "3", "3", "2"])), "class", "day")

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import dataclasses
 from types import SimpleNamespace
 
 import polars as pl
 import pytest
+from tables import FACETS, brennan, lessons
 
+from assay.estimation.result import Exclusion
+from assay.psychometrics.disattenuation import disattenuated_correlation
+from assay.psychometrics.g_study import g_study
 from assay.psychometrics.page import d_study_parts, disattenuation_parts, g_study_parts, rasch_parts, rater_parts
 
 
@@ -20,36 +25,43 @@ def told(**more) -> SimpleNamespace:
 ROWS = pl.DataFrame({"a": [1, 2]})
 
 
+def excluded(result, *names: str):
+    """A result with a criterion left out, a note and a caution."""
+    gone = tuple(Exclusion("study", 1, "few labels", (name,)) for name in names)
+    return dataclasses.replace(
+        result, run=dataclasses.replace(result.run, exclusions=gone, notes=("note",), cautions=("careful",))
+    )
+
+
 def test_a_g_study_has_coefficients_apart_from_variances():
-    table = pl.DataFrame({
-        "quantity": ["σ² of r", "Eρ²", "σ²", "Φ"], "estimate": [1.0, 2, 3, 4], "percent": [5.0, 6, 7, 8]
-    })  # fmt: skip
-    found = told(table=table, components=pl.DataFrame({"effect": ["r"]}), design="r x i", object="i")
-    found.sentences = lambda: tuple(str(k) for k in range(100))
+    study = excluded(g_study(brennan(4), "p x (r:t)", "p", method="none"), "c9")
+    found = dataclasses.replace(study, studies=study.studies * 100)
     (part,) = g_study_parts(found)
-    assert part.title == "Generalizability: r x i, object i"
-    assert part.words == (*(str(k) for k in range(80)), "careful")  # two for each of 40 studies
-    (about, coefficients), (other, components) = part.frames
+    assert part.title == "Generalizability: p x (r:t), object p"
+    assert part.words == (*found.sentences()[:80], "careful")  # two for each of 40 studies
+    (about, coefficients), (other, components) = g_study_parts(study)[0].frames
     assert about == "Reliability of a single score: Eρ² for comparing objects, Φ for absolute scores."
-    assert coefficients.columns == ["quantity", "estimate"]
-    assert coefficients["quantity"].to_list() == ["Eρ²", "Φ"]
+    assert "percent" not in coefficients.columns
+    assert coefficients["quantity"].to_list() == ["Eρ²", "Φ", "SEM (relative)", "SEM (absolute)"]
     assert other == "Variance components."
-    assert components["effect"].to_list() == ["r"]
-    assert part.pictures == (("Variance by effect, in percent.", "plot"),)
-    assert part.lines == ("7", "note")
+    assert components["effect"].to_list() == ["p", "t", "r:t", "pt", "pr:t,e"]
+    assert [about for about, _ in part.pictures] == ["Variance by effect, in percent."]
+    assert part.lines == (str(found.run.exclusions[0]), "note")
 
 
-@pytest.mark.parametrize(("studies", "columns"), [(["c", "c"], ["smallest"]), (["c", "d"], ["study", "smallest"])])
-def test_a_d_study_names_its_studies_where_there_are_several(studies, columns):
-    smallest = pl.DataFrame({"study": studies, "smallest": [1, 2]})
-    found = told(smallest=smallest, projected=ROWS, along="r", target=0.75)
+@pytest.mark.parametrize("several", [False, True])
+def test_a_d_study_names_its_studies_where_there_are_several(several):
+    study = g_study(brennan(4), "p x (r:t)", "p", method="none")
+    both = tuple(dataclasses.replace(one, criterion=c) for one in study.studies for c in ("c", "d"))
+    study = dataclasses.replace(study, studies=both) if several else study
+    found = excluded(study.d_study(r=[1, 2], t=[1, 2, 3], target=0.75), "c9")
     (part,) = d_study_parts(found)
     assert part.title == "Projected reliability (D-study)"
-    assert part.words == ("said", "careful")
-    assert part.frames[0][0] == "Smallest number of r that reaches 0.75."
-    assert part.frames[0][1].columns == columns
+    assert part.words == (*found.sentences(), "careful")
+    assert part.frames[0][0] == "Smallest number of t that reaches 0.75."
+    assert ("study" in part.frames[0][1].columns) == several
     assert part.frames[1][0] == "All combinations of numbers."
-    assert part.pictures == (("Coefficient by the number of r.", "plot"),)
+    assert [about for about, _ in part.pictures] == ["Coefficient by the number of t."]
     assert part.lines == ("note",)
 
 
@@ -62,10 +74,14 @@ def test_a_d_study_names_its_studies_where_there_are_several(studies, columns):
     ],
 )
 def test_a_page_names_two_families_where_there_are_no_others(pairs, title):
-    each = [SimpleNamespace(families=pair) for pair in pairs]
-    (part,) = disattenuation_parts(told(each=each, table=ROWS, reliabilities=ROWS, counted="objects"))
+    one = disattenuated_correlation(
+        lessons(8, 2, 2, judges=2), "r x (o:i)", "i", facets=FACETS, n_resamples=20
+    )  # fmt: skip
+    each = tuple(dataclasses.replace(one.each[0], families=pair) for pair in pairs)
+    found = excluded(dataclasses.replace(one, each=each), "c9")
+    (part,) = disattenuation_parts(found)
     assert part.title == title
-    assert part.words == ("said", "careful")
+    assert part.words == (*found.sentences(), "careful")
     assert [about for about, _ in part.frames] == [
         "Observed and universe-score correlations.", "Reliability of a single score of each family."
     ]  # fmt: skip

@@ -17,9 +17,6 @@ from assay.psychometrics.raters.table import (
     RaschSettings,
     RaterSettings,
     RaterTable,
-    _levels,
-    _subset_words,
-    _whole_numbers,
     disjoint_subsets,
     distinct_contents,
     drop_constant_criteria,
@@ -186,10 +183,13 @@ def test_what_links_disjoint_raters_is_said():
     assert list(link_cautions(whole, none, None, "φ")) == []
 
 
-def test_of_many_subsets_three_are_named():
-    three, four = [["a"], ["b"], ["c"]], [["a"], ["b"], ["c"], ["d"]]
-    assert _subset_words(three, "x") == "raters form 3 disjoint subsets that share no x (a; b; c); between subsets"
-    assert _subset_words(four, "x") == "raters form 4 disjoint subsets that share no x (a; b; c …); between subsets"
+@pytest.mark.parametrize(("n", "names"), [(3, "a; b; c"), (4, "a; b; c …")])
+def test_of_many_subsets_three_are_named(n, names):
+    """Raters who share no item."""
+    table = table_of([(10 * r + i, 0, r, i % 3) for r in range(n) for i in range(10)])
+    found = list(link_cautions(table, (), None, "φ"))
+    words = f"raters form {n} disjoint subsets that share no items ({names}); between subsets"
+    assert any(words in one for one in found), found
 
 
 @pytest.mark.parametrize(("beside", "alone"), [(0, True), (1, True), (2, False)])
@@ -309,30 +309,41 @@ def test_an_unknown_baseline_is_refused():
 
 
 def test_labels_are_whole_numbers_of_few_categories():
-    assert _whole_numbers(None, np.array([3.0, 1.0, 2.0])).tolist() == [3, 1, 2]
-    with pytest.raises(DesignError, match=r"labels have fractions \(2\.5\); round"):
-        _whole_numbers(None, np.array([1.0, 2.5, 3.25]))
-    with pytest.raises(DesignError, match="labels of 'tone' have fractions"):
-        _whole_numbers("tone", np.array([1.5]))
     from assay.psychometrics.raters.table import MOST_CATEGORIES
 
-    assert len(_whole_numbers(None, np.array([1.0, MOST_CATEGORIES]))) == 2
+    def table(values, criterion=None, scale="interval"):
+        rows = [{"item": f"i{i}", "annotator": a, "label": value} for i, value in enumerate(values) for a in "ab"]
+        frame = pl.DataFrame(rows)
+        if criterion is not None:
+            other = frame.with_columns(criterion=pl.lit("other"), label=pl.lit(1.0) + pl.int_range(pl.len()) % 3)
+            frame = pl.concat([frame.with_columns(criterion=pl.lit(criterion)), other])
+        return rater_table(assay.read(frame, scale=scale), RaterSettings(distribution="categories"))
+
+    assert table([3.0, 1.0, 2.0, 1.0]).categories == ((1, 2, 3),)
+    with pytest.raises(DesignError, match=r"labels have fractions \(2\.5\); round"):
+        table([1.0, 2.5, 3.25, 1.0])
+    with pytest.raises(DesignError, match="labels of 'tone' have fractions"):
+        table([1.5, 1.0, 2.0, 1.0], "tone")
+    assert len(table([1.0, 2.0, 1.0, float(MOST_CATEGORIES)]).categories[0]) == MOST_CATEGORIES
     with pytest.raises(DesignError, match=f"at most {MOST_CATEGORIES} categories; labels of 'tone' go from 0 to"):
-        _whole_numbers("tone", np.array([0.0, MOST_CATEGORIES]))
+        table([0.0, 1.0, 1.0, float(MOST_CATEGORIES)], "tone")
 
 
 def test_columns_of_items_are_codes_in_natural_order_and_complete():
-    frame = pl.DataFrame({"item": list("xxyyz"), "annotator": list("ababa"), "label": [1, 2, 3, 1, 2]})
-    items = pl.DataFrame({"item": list("xyz"), "class": ["t10", "t2", "t10"], "gap": ["u", None, None]})
+    frame = pl.DataFrame({
+        "item": list("xxyyzvvww"), "annotator": list("ababaabab"), "label": [1, 2, 3, 1, 2, 1, 3, 2, 2]
+    })  # fmt: skip
+    items = pl.DataFrame({
+        "item": list("xyzvw"), "class": ["t10", "t2", "t10", "t1", "t3"], "gap": ["u", None, None, "u", "v"]
+    })  # fmt: skip
     labels = assay.read(frame, scale="1-3", items=items)
-    names, codes = _levels(labels, "class", "object")
-    assert names == ("t2", "t10")
-    assert [names[k] for k in codes] == [{"x": "t10", "y": "t2", "z": "t10"}[i] for i in labels.labels["item"]]
+    found = rater_table(labels, RaterSettings(object="class"))
+    assert found.subjects == ("t1", "t2", "t3", "t10")
     with pytest.raises(DataError, match=r"3 labels have no 'gap', the group \(item 'y' and others\); fill it, or drop"):
-        _levels(labels, "gap", "group")
-    one = assay.read(frame, scale="1-3", items=items.with_columns(pl.Series("gap", ["u", "v", None])))
+        rater_table(labels, RaterSettings(group="gap"))
+    one = assay.read(frame, scale="1-3", items=items.with_columns(pl.Series("gap", ["u", "v", None, "u", "v"])))
     with pytest.raises(DataError, match=r"1 label has no 'gap', the object \(item 'z'\); fill it"):
-        _levels(one, "gap", "object")
+        rater_table(one, RaterSettings(object="gap"))
 
 
 def test_a_criterion_without_differences_is_excluded_and_a_narrow_one_noted():

@@ -109,17 +109,17 @@ def test_the_cosine_of_words_by_hand(first, second, cosine):
 
 
 def test_three_letters_in_a_row_begin_and_end_with_spaces():
-    assert lexical._trigrams("Ab  c") == ["  a", " ab", "ab ", "b c", " c "]
-    assert lexical._trigrams("") == ["   "]
+    assert lexical.padded_trigrams("Ab  c") == ["  a", " ab", "ab ", "b c", " c "]
+    assert lexical.padded_trigrams("") == ["   "]
     # "ab" has "  a", " ab", "ab "; "ac" shares the first of them.
     assert character_similarity("ab", "ac") == pytest.approx(1 / 3)
     assert character_similarity("AB", " ab ") == 1
 
 
 def test_tokens_and_n_grams():
-    assert lexical._tokens("É_a-b 12c!") == ["é", "a", "b", "12c"]
-    assert list(lexical._grams("abcd", 3)) == [tuple("abc"), tuple("bcd")]
-    assert list(lexical._grams("ab", 3)) == []
+    assert lexical.word_tokens("É_a-b 12c!") == ["é", "a", "b", "12c"]
+    assert list(lexical.n_grams("abcd", 3)) == [tuple("abc"), tuple("bcd")]
+    assert list(lexical.n_grams("ab", 3)) == []
     assert lexical._stems("Running students", "none") == ["running", "students"]
     assert lexical._stems("Running students", "porter") == ["run", "student"]
 
@@ -191,9 +191,9 @@ def test_chrf_by_hand():
     ],
 )  # fmt: skip
 def test_the_longer_text_is_the_reference_and_of_two_as_long_the_later_in_the_alphabet(texts, hypothesis):
-    made, wanted = lexical._longer_second(texts, np.array([0]), np.array([1]))
+    made, wanted = lexical.longer_as_reference(texts, np.array([0]), np.array([1]))
     assert (made.tolist(), wanted.tolist()) == ([hypothesis], [1 - hypothesis])
-    made, wanted = lexical._longer_second(texts, np.array([1]), np.array([0]))
+    made, wanted = lexical.longer_as_reference(texts, np.array([1]), np.array([0]))
     assert (made.tolist(), wanted.tolist()) == ([hypothesis], [1 - hypothesis])
 
 

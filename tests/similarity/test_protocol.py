@@ -22,7 +22,7 @@ from assay.errors import DataError, DesignError
 from assay.similarity import protocol, registry
 from assay.similarity.bertscore import LAYERS
 from assay.similarity.embeddings import Embeddings, OwnEncoder
-from assay.similarity.lexical import OVERLAPS, _tokens
+from assay.similarity.lexical import OVERLAPS, word_tokens
 from assay.similarity.protocol import OfFunction, OfMatrix, Similarity, Vectors, kept, key_of
 from assay.similarity.registry import NAMED, as_similarity, similarity_matrix, similarity_named
 
@@ -61,7 +61,7 @@ def test_bleu_and_chrf_are_those_of_sacrebleu():
     bleu, chrf = metrics.BLEU(effective_order=True), metrics.CHRF()
     found = {name: named(name).matrix(TEXTS) for name in ("bleu", "bleu-mean", "chrf")}
     for i, j in itertools.combinations(range(len(TEXTS) - 1), 2):
-        by_length = sorted((i, j), key=lambda k: (len(_tokens(TEXTS[k])), TEXTS[k]))
+        by_length = sorted((i, j), key=lambda k: (len(word_tokens(TEXTS[k])), TEXTS[k]))
         shorter, longer = (TEXTS[k] for k in by_length)
         there, back = (bleu.sentence_score(a, [b]).score / 100 for a, b in ((shorter, longer), (longer, shorter)))
         assert found["bleu"][i, j] == pytest.approx(there, abs=1e-12)

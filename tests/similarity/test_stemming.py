@@ -135,9 +135,9 @@ def test_each_step_does_what_porter_says(step):
 )
 def test_the_measure_is_that_of_porter(measure, words):
     for word in words.split():
-        assert stemming._measure(word) == measure
-        assert stemming._has_measure(word) == (measure > 0)
-        assert stemming._has_long_measure(word) == (measure > 1)
+        assert stemming.porter_measure(word) == measure
+        assert stemming.has_measure(word) == (measure > 0)
+        assert stemming.has_long_measure(word) == (measure > 1)
 
 
 @pytest.mark.parametrize(
@@ -145,7 +145,7 @@ def test_the_measure_is_that_of_porter(measure, words):
     [("toy", "cvc"), ("syzygy", "cvcvcv"), ("y", "c"), ("yes", "cvc"), ("ay", "vc"), ("yy", "cv"), ("", "")],
 )
 def test_y_is_a_consonant_at_the_beginning_and_after_a_vowel(word, kinds):
-    assert stemming._consonants(word) == [kind == "c" for kind in kinds]
+    assert stemming.consonants(word) == [kind == "c" for kind in kinds]
     assert stemming._has_vowel(word) == ("v" in kinds)
 
 
@@ -157,8 +157,8 @@ def test_y_is_a_consonant_at_the_beginning_and_after_a_vowel(word, kinds):
      ("stop", False, True), ("iot", False, False)],
 )  # fmt: skip
 def test_double_consonants_and_short_ends(word, double, short):
-    assert stemming._ends_double(word) == double
-    assert stemming._short_end(word) == short
+    assert stemming.ends_double(word) == double
+    assert stemming.ends_short(word) == short
 
 
 @pytest.mark.parametrize(("word", "stem"), [("is", "is"), ("as", "as"), ("us", "us"), ("bus", "bu"), ("ias", "ia")])

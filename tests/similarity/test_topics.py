@@ -152,7 +152,7 @@ def test_up_to_half_of_the_texts_may_have_no_topic(without, refused, monkeypatch
     shares[:without, 2] = 1.0
     shares[without:, 0] = 1.0
     model = TopicModel(shares, (("a",), ("b",)), np.zeros(10, dtype=np.int64))
-    monkeypatch.setattr(module, "_topics_by_words", lambda words, label, n: model)
+    monkeypatch.setattr(module, "topics_by_words", lambda words, label, n: model)
     monkeypatch.setattr(ClusterTopics, "_clusters", lambda self, rows: np.arange(10) % 2)
     similarity = clusters(min_size=5)
     if refused:
@@ -243,7 +243,7 @@ def test_shares_are_those_of_class_tf_idf_by_loops():
     mean = used.total() / 3
     weight = {w: math.log(1 + mean / f) for w, f in used.items()}
     topics = [{w: f / one.total() * weight[w] for w, f in one.items()} for one in of]
-    found = module._topics_by_words(words, label, 3)
+    found = module.topics_by_words(words, label, 3)
     assert (module.WINDOW, module.FAINT) == (4, 0.1)
     for one, shares in zip(words, found.shares, strict=True):
         sums = [0.0] * 3
@@ -349,10 +349,10 @@ def test_the_least_that_topics_can_be():
 def test_a_text_in_no_cluster_joins_the_one_whose_mean_is_nearest():
     rows = np.array([[1, 0], [0.8, 0.6], [0, 1], [0.6, 0.8], [0.9, 0.1], [0.1, 0.9]])
     label = np.array([0, 0, 1, -1, -1, 1])
-    assert module._nearest(rows, label, 2)[[0, 1, 2, 5]].tolist() == [0, 0, 1, 1]
-    assert module._nearest(rows, label, 2)[4] == 0
+    assert module.nearest_clusters(rows, label, 2)[[0, 1, 2, 5]].tolist() == [0, 0, 1, 1]
+    assert module.nearest_clusters(rows, label, 2)[4] == 0
     near = [(rows[3] @ mean) / np.linalg.norm(mean) for mean in (rows[:2].mean(axis=0), rows[[2, 5]].mean(axis=0))]
-    assert module._nearest(rows, label, 2)[3] == int(np.argmax(near))
+    assert module.nearest_clusters(rows, label, 2)[3] == int(np.argmax(near))
 
 
 def test_texts_whose_words_are_of_no_topic_have_that_of_their_cluster():
@@ -365,4 +365,4 @@ def test_texts_whose_words_are_of_no_topic_have_that_of_their_cluster():
 
 def test_words_are_two_letters_or_more_in_lower_case():
     assert module.words_of("A Red-hot é à l’été, x2y 12 Über_all") == ["red", "hot", "été", "über", "all"]
-    assert module._content_words(["the cat and I"], "none") == [["the", "cat", "and"]]
+    assert module.content_words(["the cat and I"], "none") == [["the", "cat", "and"]]

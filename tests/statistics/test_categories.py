@@ -25,13 +25,13 @@ from assay.statistics.categories import (
     Slice,
     Thresholds,
     Together,
-    _low_rate,
-    _own_rates,
     agreement_weights,
     credits_of,
     curve,
     distances_of,
     grid,
+    low_rate,
+    own_rates,
     ratio,
 )
 from assay.statistics.components.variance import IntraclassCorrelation, OneWay, TwoWay
@@ -142,7 +142,7 @@ def test_pairs_of_labels_are_items_of_two(labels):
 def test_rare_label_rate_is_lower_wilson_limit():
     for share, n in ((0.1, 40), (0.0, 12), (0.5, 7)):
         low, _ = wilson(np.array(share), n, 1 - 2 * stats.norm.sf(LOW_RATE))
-        assert _low_rate(share, n) == pytest.approx(float(low), abs=1e-12)
+        assert low_rate(share, n) == pytest.approx(float(low), abs=1e-12)
 
 
 def test_own_rates_are_shrunk_by_chance_variation():
@@ -153,12 +153,12 @@ def test_own_rates_are_shrunk_by_chance_variation():
     q = 2 * (3 * (given**2).sum() - given.sum() ** 2) / (3 * rows.sum() - (rows**2).sum())
     kept, common = 1 - 2 / q, 0.15
     own = common + kept * (given - 6) / 30 * (common / 0.2)  # at a common rate below what was seen, less by as much
-    assert _own_rates(rare, common) == pytest.approx(np.maximum(own, 0.2 * common))
-    assert _own_rates(rare, 0.4)[0] == pytest.approx(0.4 + kept * 9 / 30)
+    assert own_rates(rare, common) == pytest.approx(np.maximum(own, 0.2 * common))
+    assert own_rates(rare, 0.4)[0] == pytest.approx(0.4 + kept * 9 / 30)
     alike = np.zeros((30, 3), dtype=bool)
     alike[[0, 1, 2], [0, 1, 2]] = True
-    assert _own_rates(alike, 0.1).tolist() == pytest.approx([0.1] * 3)
-    assert _own_rates(alike & False, 0.1).tolist() == pytest.approx([0.1] * 3)
+    assert own_rates(alike, 0.1).tolist() == pytest.approx([0.1] * 3)
+    assert own_rates(alike & False, 0.1).tolist() == pytest.approx([0.1] * 3)
 
 
 # -- coefficients by hand ---------------------------------------------------------------------------
@@ -413,7 +413,7 @@ def test_patterns_of_a_rare_label():
     # One of ten labels: (.5 + .5) / 6 of items; one rate, as one label in five is no difference.
     assert found.rates.tolist() == pytest.approx([1 / 6] * 2)
     low = Thresholds.of(answers_of(rows), item_rate=False)
-    assert low.rates.tolist() == pytest.approx([_low_rate(0.1, 5)] * 2)
+    assert low.rates.tolist() == pytest.approx([low_rate(0.1, 5)] * 2)
     turned = Thresholds.of(answers_of([[3 - v for v in row] for row in rows]), item_rate=True)
     assert grid(turned.answers).tolist() == [[2, 2], [2, 1], [1, 2], [1, 1]]
     # Of two labels as frequent the lower counts as the rare one.

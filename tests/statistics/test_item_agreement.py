@@ -107,7 +107,7 @@ def test_moments_over_all_orders_are_those_of_enumeration(score):
     n, score = 7, DISTANCES[score][0]
     part = np.array([0, 0, 0, 0, 1, 1, 1])
     grid, judge = missing_some(rng, n, 3)
-    sides = item_agreement._Sides.of(score, panel_of(grid), judge, 0)
+    sides = item_agreement.JudgeSides.of(score, panel_of(grid), judge, 0)
     fit = sides.distance.fit(sides.judge, sides.to, part)
     orders = np.array(
         [[*a, *(4 + np.array(b))] for a in itertools.permutations(range(4)) for b in itertools.permutations(range(3))]
@@ -144,7 +144,7 @@ def test_agreement_ratio_studies_equal_single_studies(score):
 def test_permutation_p_equals_enumeration():
     rng = np.random.default_rng(5)
     grid, judge = missing_some(rng, 7, 3)
-    sides = item_agreement._Sides.of(NegRMSE(), panel_of(grid), judge, 0)
+    sides = item_agreement.JudgeSides.of(NegRMSE(), panel_of(grid), judge, 0)
     fit = sides.distance.fit(sides.judge, sides.to, np.zeros(7, dtype=int))
     orders = np.array(list(itertools.permutations(range(7))))
     exact = (fit.again(orders) >= fit.value - 1e-9).mean()
@@ -196,9 +196,12 @@ def test_sides_have_items_with_judge_and_comparison():
     grid = np.array([[0, 1, np.nan], [0, np.nan, np.nan], [np.nan] * 3, [1, 1, 1], [0, 1, np.nan]])
     judge = np.array([0.0, 1.0, 1.0, 0.0, np.nan])
     panel = panel_of(grid)
-    assert item_agreement._Sides.of(Accuracy(), panel, judge, 0).items.tolist() == [0, 3]  # two people, and the judge
+    assert item_agreement.JudgeSides.of(Accuracy(), panel, judge, 0).items.tolist() == [
+        0,
+        3,
+    ]  # two people, and the judge
     gold = replace(panel, reference=np.array([1.0, 0.0, 1.0, np.nan, 1.0]))
-    sides = item_agreement._Sides.of(Accuracy(), gold, judge, 0)
+    sides = item_agreement.JudgeSides.of(Accuracy(), gold, judge, 0)
     assert sides.items.tolist() == [0, 1]  # one annotator and a reference
     assert sides.to.value.tolist() == [1, 0]
     assert sides.judge.tolist() == [0, 1]
@@ -270,10 +273,10 @@ def test_agreement_ratio_reasons():
 
 
 def test_ranges_are_consecutive():
-    assert item_agreement._ranges(np.array([5, 0, 9]), np.array([2, 0, 3])).tolist() == [5, 6, 9, 10, 11]
-    assert item_agreement._ranges(np.array([4]), np.array([1])).tolist() == [4]
+    assert item_agreement.consecutive_ranges(np.array([5, 0, 9]), np.array([2, 0, 3])).tolist() == [5, 6, 9, 10, 11]
+    assert item_agreement.consecutive_ranges(np.array([4]), np.array([1])).tolist() == [4]
     none = np.zeros(0, dtype=int)
-    assert item_agreement._ranges(none, none).tolist() == []
+    assert item_agreement.consecutive_ranges(none, none).tolist() == []
 
 
 def test_some_labels_selects_up_to_three_labels():
@@ -282,7 +285,7 @@ def test_some_labels_selects_up_to_three_labels():
     side = item_agreement.Side(item, np.zeros(8, dtype=int), np.zeros(8), np.ones(8))
     drawn = set()
     for seed in range(20):
-        row, start, many = item_agreement._some_labels(side, 4, np.random.default_rng(seed))
+        row, start, many = item_agreement.sample_labels(side, 4, np.random.default_rng(seed))
         assert (start.tolist(), many.tolist()) == ([0, 3, 4, 4], [3, 1, 0, 3])
         assert item[row].tolist() == [0, 0, 0, 1, 3, 3, 3]
         assert (row[3], sorted(row[4:])) == (3, [0, 4, 7])
@@ -336,9 +339,9 @@ def test_agreement_is_nan_without_expected_distance():
 
 
 def told(grid, judge, unit=None):
-    sides = item_agreement._Sides.of(Accuracy(), panel_of(grid), judge, 0)
+    sides = item_agreement.JudgeSides.of(Accuracy(), panel_of(grid), judge, 0)
     n = len(sides.items)
-    return item_agreement._pseudo(
+    return item_agreement.pseudo_agreement(
         sides, item_agreement.Arrangement(np.zeros(n, dtype=int), np.arange(n) if unit is None else unit)
     )
 
@@ -360,25 +363,21 @@ def test_agreement_interval_requires_eight_units_and_four_effective():
 
 def test_stratification_excludes_single_items():
     half = np.arange(20) % 2.0
-    sides = item_agreement._Sides.of(Accuracy(), panel_of(np.column_stack([half, half])), half, 0)
+    sides = item_agreement.JudgeSides.of(Accuracy(), panel_of(np.column_stack([half, half])), half, 0)
     units = np.arange(20)
-    alone = item_agreement._test_stratification(
-        sides, Stratification("topic", np.arange(20), by_stem=True), units, False, 0
-    )
+    alone = item_agreement.stratum_result(sides, Stratification("topic", np.arange(20), by_stem=True), units, False, 0)
     assert (alone.strata, alone.by_stem, alone.p_item_level, alone.pseudo, alone.n_units) == ("topic", True, 1, None, 0)
     assert np.isnan(alone.agreements).all()
-    two = item_agreement._test_stratification(
-        sides, Stratification("topic", np.r_[0, 0, np.arange(1, 19)]), units, False, 0
-    )
+    two = item_agreement.stratum_result(sides, Stratification("topic", np.r_[0, 0, np.arange(1, 19)]), units, False, 0)
     assert (two.n_units, two.agreements) == (2, (1, 1))
-    most = item_agreement._test_stratification(
+    most = item_agreement.stratum_result(
         sides, Stratification("topic", np.r_[np.zeros(19, dtype=int), 1]), units, False, 0
     )
     assert most.n_units == 19
     # With clusters, agreement must also hold across clusters, which requires eight.
     same = Stratification("", np.zeros(20, dtype=int))
-    assert item_agreement._test_stratification(sides, same, units, False, 0).p_item_level < 1e-4
-    assert item_agreement._test_stratification(sides, same, units // 4, True, 0).p_item_level == 1
+    assert item_agreement.stratum_result(sides, same, units, False, 0).p_item_level < 1e-4
+    assert item_agreement.stratum_result(sides, same, units // 4, True, 0).p_item_level == 1
 
 
 # -- planted judges ---------------------------------------------------------------------------------------

@@ -238,9 +238,9 @@ def test_vote_curvature_is_derivative_of_slope(ties):
     even = rng.integers(1, 6, (2, 4, 4)).astype(float)
     even = np.tril(even, -1) + np.tril(even, -1).swapaxes(1, 2) if ties else None
     point = rng.normal(size=(2, 5 if ties else 4))
-    curvature = tournaments._slopes(wins, even, point)[1]
+    curvature = tournaments.likelihood_slopes(wins, even, point)[1]
     for k, step in enumerate(1e-5 * np.eye(point.shape[1])):
-        above, below = (tournaments._slopes(wins, even, point + s, curved=False)[0] for s in (step, -step))
+        above, below = (tournaments.likelihood_slopes(wins, even, point + s, curved=False)[0] for s in (step, -step))
         np.testing.assert_allclose(-(above - below) / 2e-5, curvature[:, :, k], rtol=1e-6, atol=1e-7)
 
 

@@ -293,9 +293,9 @@ def test_halves_share_no_choice(size, held, monkeypatch):
 
 
 def test_correlations_near_one_are_clipped():
-    assert odd_one_out._z(0.5) == pytest.approx(math.log(3) / 2)
-    assert odd_one_out._z(1.0) == odd_one_out._z(0.9999) == -odd_one_out._z(-1.0)
-    assert odd_one_out._z(0.9998) < odd_one_out._z(0.9999)
+    assert odd_one_out.clipped_z(0.5) == pytest.approx(math.log(3) / 2)
+    assert odd_one_out.clipped_z(1.0) == odd_one_out.clipped_z(0.9999) == -odd_one_out.clipped_z(-1.0)
+    assert odd_one_out.clipped_z(0.9998) < odd_one_out.clipped_z(0.9999)
 
 
 @pytest.mark.parametrize(("most", "halves"), [(len(ROBIN.at), 20), (len(ROBIN.at) - 1, 4)])
@@ -315,7 +315,7 @@ def test_model_is_limited_to_choices_and_texts(monkeypatch):
     drawn_from = iter([(0.5, 0.6, math.nan), (0.7, math.nan, math.nan)] * 6)
     model = SimpleNamespace(fit=lambda: None, draw=lambda rng: next(drawn_from))
     monkeypatch.setattr(PairModel, "of", lambda *_: model)
-    monkeypatch.setattr(odd_one_out, "_step_of_pairs", lambda *_: "pairs")
+    monkeypatch.setattr(odd_one_out, "step_of_pairs", lambda *_: "pairs")
     monkeypatch.setattr(odd_one_out, "MOST_MODELLED", len(ASKED))
     monkeypatch.setattr(odd_one_out, "MOST_OF_MODEL", 66)
     step = step_to_whole(ROBIN, ASKED, np.random.default_rng(0))
@@ -358,20 +358,20 @@ def test_triplets_of_the_model_count_the_choices_that_kept_each_pair():
 
 def test_drawn_strengths_have_observed_spread(fitted):
     rng = np.random.default_rng(2)
-    theta = fitted._draw_strengths(rng)
-    assert fitted._expected_variance(theta) == pytest.approx(ROBIN.share.var(), rel=1e-3)
+    theta = fitted.draw_strengths(rng)
+    assert fitted.expected_variance(theta) == pytest.approx(ROBIN.share.var(), rel=1e-3)
     # On average over drawn choices the shares vary so.
     drawn_shares = []
     for _ in range(60):
         kept, n = np.zeros(len(ROBIN)), ROBIN.counts[1]
-        which = fitted._choose(theta, ASKED, rng)
+        which = fitted.draw_kept_pairs(theta, ASKED, rng)
         assert (which.sum(axis=1) == 1).all()
         np.add.at(kept, ROBIN.at.ravel(), which.ravel())
         drawn_shares.append((kept / n).var())
     assert np.mean(drawn_shares) == pytest.approx(ROBIN.share.var(), rel=0.07)
     # Each place of a triplet is kept as often as its chance says.
-    chance = choice_probabilities(theta[fitted._pair_places(ASKED)])
-    often = np.mean([fitted._choose(theta, ASKED, rng) for _ in range(150)], axis=0)
+    chance = choice_probabilities(theta[fitted.pair_places(ASKED)])
+    often = np.mean([fitted.draw_kept_pairs(theta, ASKED, rng) for _ in range(150)], axis=0)
     assert np.abs(often - chance).max() < 0.17
     assert np.abs((often - chance).mean(axis=0)).max() < 0.01
 
@@ -382,15 +382,15 @@ def test_mean_chances_are_those_over_all_thirds(at_once, fitted, monkeypatch):
     alike = -0.5 * ((PLACE[:, None] - PLACE) ** 2).sum(axis=2)
     first, second = fitted.first, fitted.second
     theta = fitted.blocks.fill(first, second, alike[first, second])
-    np.testing.assert_allclose(fitted._mean_chances(theta), minds_of(ROBIN, PLACE))
+    np.testing.assert_allclose(fitted.mean_chances(theta), minds_of(ROBIN, PLACE))
 
 
 def test_texts_are_renamed_within_documents(fitted):
-    new = fitted._permute_texts(np.random.default_rng(3))
+    new = fitted.permute_texts(np.random.default_rng(3))
     assert sorted(new.tolist()) == list(range(24))
     np.testing.assert_array_equal(ROBIN.document[new], ROBIN.document)
     assert (new != np.arange(24)).sum() > 15
-    assert fitted._ranked_pairs(ASKED).tolist() == ROBIN.at.tolist()
+    assert fitted.ranked_pairs(ASKED).tolist() == ROBIN.at.tolist()
 
 
 def test_choices_about_one_triplet_count_for_less_as_far_as_they_agree():
@@ -453,7 +453,7 @@ def test_pairs_are_simulated_with_the_moments_of_equation_1(kept, n, strength):
             return rng.beta(a, b, size)
 
     mean = np.mean(np.array(kept) / n)
-    odd_one_out._step_of_pairs(single_choices(kept, n), Recording())
+    odd_one_out.step_of_pairs(single_choices(kept, n), Recording())
     assert len(asked) == 12
     for found in asked:
         assert found == pytest.approx((mean * strength, (1 - mean) * strength, len(n)))
@@ -461,11 +461,11 @@ def test_pairs_are_simulated_with_the_moments_of_equation_1(kept, n, strength):
 
 def test_many_pairs_are_subsampled_in_simulation(monkeypatch):
     robin, _ = drawn(9, 2, repeats=2)
-    plain = odd_one_out._step_of_pairs(robin, np.random.default_rng(0))
+    plain = odd_one_out.step_of_pairs(robin, np.random.default_rng(0))
     monkeypatch.setattr(odd_one_out, "MOST_SIMULATED", len(robin))
-    assert odd_one_out._step_of_pairs(robin, np.random.default_rng(0)) == plain
+    assert odd_one_out.step_of_pairs(robin, np.random.default_rng(0)) == plain
     monkeypatch.setattr(odd_one_out, "MOST_SIMULATED", len(robin) - 1)
-    some = odd_one_out._step_of_pairs(robin, np.random.default_rng(0))
+    some = odd_one_out.step_of_pairs(robin, np.random.default_rng(0))
     assert some != plain
     assert some.again == pytest.approx(plain.again, abs=0.1)
     assert some.halves < some.again < some.mind
@@ -474,7 +474,7 @@ def test_many_pairs_are_subsampled_in_simulation(monkeypatch):
 @pytest.mark.parametrize(("choices", "first"), [(7, 3), (8, 4), (2, 1)])
 def test_half_of_the_choices_are_held_against_the_rest(choices, first, monkeypatch):
     seen = []
-    monkeypatch.setattr(odd_one_out, "_shares", lambda at, kept, n: seen.append((at.tolist(), kept.tolist())) or n)
+    monkeypatch.setattr(odd_one_out, "pair_shares", lambda at, kept, n: seen.append((at.tolist(), kept.tolist())) or n)
     monkeypatch.setattr(odd_one_out, "correlation", lambda one, other: one + other)
     at = np.arange(choices)
     assert odd_one_out._half_correlation(at, 10.0 * at, 5, np.random.default_rng(1)) == 10
@@ -485,7 +485,7 @@ def test_half_of_the_choices_are_held_against_the_rest(choices, first, monkeypat
 
 def test_shares_of_pairs_leave_out_choices_of_none():
     at, kept = np.array([[0, 2, -1], [2, 0, 0]]), np.array([[1.0, 0, 0], [1, 0, 0]])
-    np.testing.assert_array_equal(odd_one_out._shares(at, kept, 4), [1 / 3, np.nan, 1 / 2, np.nan])
+    np.testing.assert_array_equal(odd_one_out.pair_shares(at, kept, 4), [1 / 3, np.nan, 1 / 2, np.nan])
 
 
 def test_first_model_step_has_choice_variances(monkeypatch):
@@ -526,14 +526,14 @@ def test_strengths_are_drawn_a_deviation_from_their_mode():
         t=np.array([1.0, 2, 4]), u=np.array([0.5, 0, -1]), variance_t=np.array([4.0, 1, 9]),
         variance_u=np.array([0.25, 1, 4]), first=np.array([0, 0, 1]), second=np.array([1, 2, 2]),
         blocks=SimpleNamespace(fill=lambda first, second, value: value),
-        robin=SimpleNamespace(share=np.array([0.0, 0.5])), _expected_variance=lambda theta: theta[0] / 40,
+        robin=SimpleNamespace(share=np.array([0.0, 0.5])), expected_variance=lambda theta: theta[0] / 40,
     )  # fmt: skip
     rng = SimpleNamespace(normal=lambda size: np.ones(size))
     # Texts 3, 3, 7 and pairs 1, 1, 1: 7, 11, 11; the variance wanted is 1/16, which the first has at 2.5.
-    found = PairModel._draw_strengths(model, rng)
+    found = PairModel.draw_strengths(model, rng)
     np.testing.assert_allclose(found, np.array([7, 11, 11]) * 2.5 / 7, atol=1e-4)
-    model._expected_variance = lambda theta: 0.0
-    np.testing.assert_allclose(PairModel._draw_strengths(model, rng), [28, 44, 44], atol=1e-3)  # four times at most
+    model.expected_variance = lambda theta: 0.0
+    np.testing.assert_allclose(PairModel.draw_strengths(model, rng), [28, 44, 44], atol=1e-3)  # four times at most
 
 
 def test_strength_variance_matches_loops(fitted):
@@ -548,7 +548,7 @@ def test_strength_variance_matches_loops(fitted):
                 noise[pair] += chance * (1 - chance)
                 n[pair] += 1
     wanted = (mean / n).var() + (noise / n**2).mean() * (1 - 1 / len(ROBIN))
-    assert fitted._expected_variance(theta) == pytest.approx(wanted)
+    assert fitted.expected_variance(theta) == pytest.approx(wanted)
 
 
 @pytest.mark.parametrize("texts", [4, 400])

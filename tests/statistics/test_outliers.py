@@ -5,25 +5,25 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from assay.statistics.outliers import _null_scores, _scores, out_of_line
+from assay.statistics.outliers import median_scores, null_scores, out_of_line
 
 
 class TestScoresOfAnnotators:
     def test_score_is_the_distance_from_the_median_by_the_spread(self) -> None:
         values = np.array([1.0, 2.0, 3.0, 4.0, 10.0])
-        found = _scores(values, np.zeros(5))
+        found = median_scores(values, np.zeros(5))
         assert found == pytest.approx((values - 3) / 1.4826)
 
     def test_errors_are_the_least_spread(self) -> None:
         values = np.array([1.0, 2.0, 3.0, 4.0, 10.0])
-        assert _scores(values, np.full(5, 5.0)) == pytest.approx((values - 3) / 5)
+        assert median_scores(values, np.full(5, 5.0)) == pytest.approx((values - 3) / 5)
         # The further error of one annotator counts for them alone.
-        wide = _scores(values, np.array([5.0, 5.0, 5.0, 5.0, 13.0]))
+        wide = median_scores(values, np.array([5.0, 5.0, 5.0, 5.0, 13.0]))
         assert wide[4] == pytest.approx(7 / 13)
         assert wide[0] == pytest.approx(-2 / 5)
 
     def test_equal_values_are_at_the_median(self) -> None:
-        assert _scores(np.ones(6), np.zeros(6)).tolist() == [0.0] * 6
+        assert median_scores(np.ones(6), np.zeros(6)).tolist() == [0.0] * 6
 
     def test_simulated_scores_are_those_of_normal_studies(self) -> None:
         rng, scores = np.random.default_rng(5), []
@@ -31,7 +31,7 @@ class TestScoresOfAnnotators:
             x = rng.standard_normal(8)
             scores += ((x - np.median(x)) / (1.4826 * np.median(np.abs(x - np.median(x))))).tolist()
         for share in (0.5, 0.9, 0.99):
-            assert np.quantile(_null_scores(8), share) == pytest.approx(np.quantile(scores, share), rel=0.15, abs=0.05)
+            assert np.quantile(null_scores(8), share) == pytest.approx(np.quantile(scores, share), rel=0.15, abs=0.05)
 
 
 class TestMarksOfAnnotators:

@@ -195,13 +195,13 @@ def test_step_is_complete_if_all_variances_vanish():
     theta = np.array([0.5, 0.2])
     assert bounded_step(np.identity(2), np.array([9.0, 9.0]), theta).tolist() == [-0.5, -0.2]
     held = np.array([True, True])
-    move, multiplier = reml._equality_step(np.identity(2), np.ones(2), theta, held, np.ones(2), 0.0)
+    move, multiplier = reml.equality_step(np.identity(2), np.ones(2), theta, held, np.ones(2), 0.0)
     assert (move.tolist(), multiplier) == ([-0.5, -0.2], 0.0)
 
 
 def test_condition_on_fixed_variance_leaves_others_free():
     held, along = np.array([True, False]), np.array([1.0, 0.0])
-    move, multiplier = reml._equality_step(np.diag([1.0, 4.0]), np.array([1.0, 2.0]), np.ones(2), held, along, 0.3)
+    move, multiplier = reml.equality_step(np.diag([1.0, 4.0]), np.array([1.0, 2.0]), np.ones(2), held, along, 0.3)
     assert (move.tolist(), multiplier) == ([-1.0, -0.5], 0.0)
 
 
@@ -319,7 +319,7 @@ def test_share_of_zero_has_no_interval():
     ],
 )
 def test_variances_are_moved_as_little_as_a_condition_asks(along, target, wanted):
-    found = reml._project(np.array([1.0, 3.0]), np.array(along), target)
+    found = reml.project_variances(np.array([1.0, 3.0]), np.array(along), target)
     assert (None if found is None else found.tolist()) == (wanted and pytest.approx(wanted, abs=1e-6))
 
 
@@ -342,7 +342,7 @@ def test_variances_are_moved_as_little_as_a_condition_asks(along, target, wanted
     ],
 )
 def test_next_trial_of_end(inner, inner_root, outer, outer_root, step, level, wanted):
-    assert reml._next_trial(inner, inner_root, outer, outer_root, 1, step, level) == pytest.approx(wanted)
+    assert reml.next_trial(inner, inner_root, outer, outer_root, 1, step, level) == pytest.approx(wanted)
 
 
 @pytest.mark.parametrize(
@@ -360,7 +360,7 @@ def test_next_trial_of_end(inner, inner_root, outer, outer_root, step, level, wa
     ],
 )
 def test_end_is_root_at_level(root, step, level, bound, wanted):
-    found = reml._find_end(SimpleNamespace(root=root), 1.0, step, level, bound)
+    found = reml.find_end(SimpleNamespace(root=root), 1.0, step, level, bound)
     assert found == pytest.approx(wanted, abs=2e-3)
     if wanted == bound:
         assert found == bound
@@ -369,7 +369,7 @@ def test_end_is_root_at_level(root, step, level, bound, wanted):
 def test_share_near_one_ends_at_one():
     asked = []
     side = SimpleNamespace(root=lambda v: asked.append(v) or 0.5)
-    assert reml._find_end(side, 0.6, 0.5, 2.0, 1.0) == 1.0
+    assert reml.find_end(side, 0.6, 0.5, 2.0, 1.0) == 1.0
     assert asked == [1 - 1e-9]
 
 
@@ -401,7 +401,7 @@ def test_samples_of_the_fit_have_its_variances_on_average():
 def test_end_search_starts_one_error_away(error, rest, theta, step, monkeypatch):
     asked = []
     monkeypatch.setattr(reml, "standard_error", lambda fitted, quantity: error)
-    monkeypatch.setattr(reml, "_find_end", lambda side, *given: asked.append(given) or 0.0)
+    monkeypatch.setattr(reml, "find_end", lambda side, *given: asked.append(given) or 0.0)
     fitted = SimpleNamespace(theta=np.array(theta), likelihood=None, deviance=0.0)
     profile(fitted, Ratio(np.array([1.0, 0.0]), None if rest is None else np.array(rest)), 0.9, 7)
     value, level = theta[0] if rest is None else theta[0] / sum(theta), stats.t.ppf(0.95, 7)

@@ -17,9 +17,9 @@ from assay.statistics.comparisons.round_robin import (
     Ordering,
     RoundRobin,
     TextBlocks,
-    _known_correlation,
-    _known_ranks,
     degrees,
+    known_correlation,
+    known_ranks,
     p_of_permutations,
     permuted_correlations,
 )
@@ -377,13 +377,13 @@ def test_values_that_are_not_known_leave_their_pairs_out():
 def test_known_correlation_matches_scipy():
     rng = np.random.default_rng(2)
     a, b = rng.random(12) + 5, rng.random(12)
-    assert _known_correlation(a, b) == pytest.approx(stats.pearsonr(a, b).statistic)
+    assert known_correlation(a, b) == pytest.approx(stats.pearsonr(a, b).statistic)
     b[[1, 4, 7]] = np.nan
     kept = np.isfinite(b)
-    assert _known_correlation(a, b) == pytest.approx(stats.pearsonr(a[kept], b[kept]).statistic)
-    assert _known_correlation(a[:3], np.array([1.0, 2.0, np.nan])) == 0  # two pairs tell nothing
-    assert _known_correlation(a, np.ones(12)) == 0
-    ranks = _known_ranks(b)
+    assert known_correlation(a, b) == pytest.approx(stats.pearsonr(a[kept], b[kept]).statistic)
+    assert known_correlation(a[:3], np.array([1.0, 2.0, np.nan])) == 0  # two pairs tell nothing
+    assert known_correlation(a, np.ones(12)) == 0
+    ranks = known_ranks(b)
     assert np.isnan(ranks[~kept]).all()
     assert np.corrcoef(ranks[kept], stats.rankdata(b[kept]))[0, 1] == pytest.approx(1)
 

@@ -11,12 +11,12 @@ from assay.statistics.strata import (
     PENALTIES,
     Known,
     Stratification,
-    _ridge,
     design_of,
     known_columns,
     numbers_of_ids,
     predicted_parts,
     quantile_parts,
+    ridge_slopes,
     strata_of_order,
 )
 
@@ -63,7 +63,7 @@ def test_ridge_has_the_penalty_of_generalised_cross_validation():
     y = x[:, :1] + rng.standard_normal((60, 1))
     y -= y.mean()
     best = min(PENALTIES, key=lambda c: _score(x, y, c))
-    assert _ridge(x, y) == pytest.approx(np.linalg.solve(x.T @ x + best * np.eye(4), x.T @ y))
+    assert ridge_slopes(x, y) == pytest.approx(np.linalg.solve(x.T @ x + best * np.eye(4), x.T @ y))
 
 
 def _score(x: np.ndarray, y: np.ndarray, penalty: float) -> float:

@@ -34,7 +34,7 @@ def test_two_systems_lie_the_log_of_their_odds_apart(start):
     assert bradley_terry(wins, ties, start=start).tolist() == pytest.approx(wanted)
     half = bradley_terry(wins + ties / 2, start=start)
     assert half.tolist() == pytest.approx([math.log(2) / 2, -math.log(2) / 2])
-    whole = tournaments._newton(wins[None], ties[None], np.zeros(2), whole=True)
+    whole = tournaments.newton_ratings(wins[None], ties[None], np.zeros(2), whole=True)
     # ν is the ties over the geometric mean of wins.
     assert whole[0].tolist() == pytest.approx([*wanted, math.log(2 / math.sqrt(3))])
 
@@ -47,7 +47,7 @@ def test_maximum_likelihood_reproduces_observed_votes(tables, cells, monkeypatch
     wins, ties = votes(3, tables, 1), votes(3, tables, 2, ties=True)
     for w, t, theta in zip(wins, ties, bradley_terry(wins, ties), strict=True):
         assert theta.mean() == pytest.approx(0, abs=1e-12)
-        nu = math.exp(tournaments._newton(w[None], t[None], np.zeros(3), whole=True)[0, 3])
+        nu = math.exp(tournaments.newton_ratings(w[None], t[None], np.zeros(3), whole=True)[0, 3])
         got, ties_expected = np.zeros(3), 0.0
         for i, j in itertools.permutations(range(3), 2):
             n, apart = w[i, j] + w[j, i] + t[i, j], theta[i] - theta[j]
@@ -85,7 +85,7 @@ def test_similar_tables_converge_jointly(monkeypatch):
     middle = tournaments._middle(wins, None, np.zeros(4))
     assert middle[0].tolist() == pytest.approx(bradley_terry(wins.mean(axis=0)).tolist())
     together = tournaments._chord(wins, None, *middle)
-    alone = tournaments._newton(wins, None, np.zeros(4))
+    alone = tournaments.newton_ratings(wins, None, np.zeros(4))
     settled = np.isfinite(together).all(axis=1)
     assert settled.sum() > 6
     np.testing.assert_allclose(together[settled], alone[settled], atol=1e-9)
@@ -99,7 +99,7 @@ def test_similar_tables_converge_jointly(monkeypatch):
 
 def test_equations_without_a_solution_leave_the_others():
     curvature = np.array([[[2.0, 0], [0, 4]], [[1, 1], [1, 1]], [[1, 0], [0, 1e-9]]])
-    found = tournaments._solve(curvature, np.array([[2.0, 2], [1, 1], [3, 1e-9]]))
+    found = tournaments.solve_steps(curvature, np.array([[2.0, 2], [1, 1], [3, 1e-9]]))
     assert found[0].tolist() == [1, 0.5]
     assert np.isnan(found[1]).all()
     assert found[2].tolist() == pytest.approx([3, 1])
@@ -291,15 +291,15 @@ def test_slopes_are_those_of_the_likelihood_vote_by_vote(tied):
         return total
 
     ties = None if ties is None else ties.astype(float)
-    gradient, curvature = tournaments._slopes(wins, ties, point)
+    gradient, curvature = tournaments.likelihood_slopes(wins, ties, point)
     for table in range(2):
         for k, step in enumerate(1e-5 * np.eye(point.shape[1])):
             x = point[table]
             slope = (likelihood(table, x + step) - likelihood(table, x - step)) / 2e-5
             assert gradient[table, k] == pytest.approx(slope, abs=1e-6)
-            up, down = (tournaments._slopes(wins, ties, point + s * step)[0][table] for s in (1, -1))
+            up, down = (tournaments.likelihood_slopes(wins, ties, point + s * step)[0][table] for s in (1, -1))
             np.testing.assert_allclose(curvature[table, k], (down - up) / 2e-5, atol=1e-6)
-    bare, none = tournaments._slopes(wins, ties, point, curved=False)
+    bare, none = tournaments.likelihood_slopes(wins, ties, point, curved=False)
     np.testing.assert_array_equal(bare, gradient)
     assert none.shape == (0,)
 

@@ -91,8 +91,8 @@ def test_p_value_of_published_data():
     # Without epsilon both sides are alike. The confidence set has another gamma here, and is rounded outward.
     p, _ = exact_p(np.array([16.0, 139, 6]), 0.0)
     assert 2 * (p - GAMMA) + 1e-4 == pytest.approx(0.034053, abs=1e-5)
-    outcomes = wins._Outcomes(14, 0.0)
-    by_score = outcomes.largest(outcomes.z)[wins._place(np.array(1), np.array(0))]
+    outcomes = wins.ExactOutcomes(14, 0.0)
+    by_score = outcomes.largest(outcomes.z)[wins.outcome_index(np.array(1), np.array(0))]
     assert 2 * by_score + 1e-4 == pytest.approx(0.542071, rel=3e-4)
 
 
@@ -169,7 +169,7 @@ def test_p_broadcasts_over_leading_axes_and_epsilons():
 
 
 def one_by_one(n: int, epsilon: float, places: np.ndarray) -> np.ndarray:
-    tails = wins._Tails(n, epsilon)
+    tails = wins.OutcomeTails(n, epsilon)
     found = [tails.p(place) for place in places.tolist()]
     assert None not in found
     return np.array(found, dtype=float)
@@ -178,14 +178,14 @@ def one_by_one(n: int, epsilon: float, places: np.ndarray) -> np.ndarray:
 @pytest.mark.parametrize("n", [ESTIMATED + 1, 97, *(pytest.param(n, marks=pytest.mark.slow) for n in (64, 150, EXACT))])
 @pytest.mark.parametrize("epsilon", [0.0, 0.03, 0.1, 0.2, 0.5, 1.0, -0.03, -0.1, -0.2, -0.5, -1.0])
 def test_one_outcome_has_the_p_value_of_the_table(n, epsilon):
-    near = np.flatnonzero(wins._Outcomes(n, epsilon).z <= wins.LARGE)
+    near = np.flatnonzero(wins.ExactOutcomes(n, epsilon).z <= wins.LARGE)
     places = np.random.default_rng(n).choice(near, min(40, len(near)), replace=False)
     np.testing.assert_allclose(one_by_one(n, epsilon, places), wins.table(n, epsilon)[places], rtol=1e-9)
 
 
 @pytest.mark.parametrize(("n", "epsilon"), [(51, 0.0), (80, 0.3), (120, 0.2), (60, 0.5), (70, -0.05)])
 def test_one_outcome_has_the_p_value_of_a_stronger_one_that_has_a_larger_one(n, epsilon):
-    outcomes = wins._Outcomes(n, epsilon)
+    outcomes = wins.ExactOutcomes(n, epsilon)
     own = np.minimum(outcomes.largest(outcomes.z, *outcomes.confidence_set()) + GAMMA, 1.0)
     table = wins.table(n, epsilon)
     places = np.flatnonzero((table > own * (1 + 1e-6)) & (outcomes.z <= wins.LARGE))[:20]
@@ -221,7 +221,7 @@ def test_different_rows_are_those_of_numpy(base, columns):
     rows = rng.integers(0, base, (300, columns)).astype(float)
     rows = rows[rng.integers(0, 40, 500)]
     for some in (rows, rows / 2, rows - 1, rows[:0]):
-        for found, wanted in zip(wins._different_rows(some), np.unique(some, axis=0, return_counts=True), strict=True):
+        for found, wanted in zip(wins.different_rows(some), np.unique(some, axis=0, return_counts=True), strict=True):
             np.testing.assert_array_equal(found, wanted)
 
 
@@ -312,9 +312,9 @@ def test_needed_epsilon_is_quantile_of_annotators(quality, threshold, needed):
 
 
 def test_mean_ignores_missing_annotators():
-    found = wins._annotator_mean(np.array([[0.2, 0.4], [math.nan, 0.4], [math.nan, math.nan]]))
+    found = wins.annotator_mean(np.array([[0.2, 0.4], [math.nan, 0.4], [math.nan, math.nan]]))
     assert found.tolist() == pytest.approx([0.3, 0.4, math.nan], nan_ok=True)
-    assert wins._annotator_mean(np.array([0.2, 0.4, 0.9])) == pytest.approx(0.5)
+    assert wins.annotator_mean(np.array([0.2, 0.4, 0.9])) == pytest.approx(0.5)
 
 
 # -- posterior of win counts --------------------------------------------------------------------------
@@ -347,7 +347,7 @@ def test_rows_that_differ_beyond_the_digits_of_a_number_are_different():
     # As one number 2 ** 59 and 2 ** 59 + 1, which are the same in double precision.
     rows = np.zeros((2, 60))
     rows[:, 0] = rows[1, -1] = 1
-    assert len(wins._different_rows(rows)[0]) == 2
+    assert len(wins.different_rows(rows)[0]) == 2
 
 
 def test_posterior_prior_uses_observed_classes():
@@ -451,9 +451,9 @@ def test_normal_sums_of_more_columns_than_kinds_are_those_of_fewer():
     of, share = three_kinds(), np.array([[0.2, 0.3, 0.5]])
     rows = of.rows.reshape(3, 6)
     many = np.array([400])
-    narrow = wins._drawn_as_normal(np.repeat(rows, 3, axis=0)[:, :4], np.repeat(share / 3, 3, axis=1), 4000, many,
+    narrow = wins.draw_normal_sums(np.repeat(rows, 3, axis=0)[:, :4], np.repeat(share / 3, 3, axis=1), 4000, many,
                                    np.random.default_rng(6))  # fmt: skip
-    wide = wins._drawn_as_normal(np.hstack([rows, rows]), share, 4000, many, np.random.default_rng(7))
+    wide = wins.draw_normal_sums(np.hstack([rows, rows]), share, 4000, many, np.random.default_rng(7))
     np.testing.assert_allclose(wide[..., :6], wide[..., 6:])
     np.testing.assert_allclose(np.cov(wide[0, :, 0, :4].T), np.cov(narrow[0, :, 0].T), atol=8)
     np.testing.assert_allclose(wide[0, :, 0, :4].mean(axis=0), narrow[0, :, 0].mean(axis=0), atol=0.9)

@@ -15,16 +15,16 @@ from assay.estimation.options import IntervalSettings
 from assay.training.baselines import (
     PENALTIES,
     RaterMeasures,
-    _odds,
-    _step_derivatives,
-    _thresholds,
     cross_fitted,
     features,
     fit_odds,
+    increasing_thresholds,
     measure,
+    odds_shares,
     ordinal_regression,
     ridge,
     ridges,
+    step_derivatives,
 )
 from assay.training.documents import targets_of
 
@@ -62,7 +62,7 @@ def test_ordinal_regression_recovers_proportional_odds():
     found = fit_odds(z, share, 0.1)
     np.testing.assert_allclose(found[0], slope, atol=0.12)
     np.testing.assert_allclose(found[1], cuts, atol=0.12)
-    p = _odds(found, z)
+    p = odds_shares(found, z)
     np.testing.assert_allclose(p.sum(axis=1), 1)
     np.testing.assert_allclose(p.mean(axis=0), share.mean(axis=0), atol=0.01)
 
@@ -136,14 +136,17 @@ def test_features_are_means_of_the_whole_and_of_thirds():
 
 def test_thresholds_increase_and_shares_are_their_differences():
     at = np.array([-1.0, np.log(2.0), np.log(0.5)])
-    np.testing.assert_allclose(_thresholds(at), [-1, 1, 1.5])
-    p = _odds((np.array([1.0]), np.array([0.0, 1.0])), np.array([[0.0], [100.0]]))
+    np.testing.assert_allclose(increasing_thresholds(at), [-1, 1, 1.5])
+    p = odds_shares((np.array([1.0]), np.array([0.0, 1.0])), np.array([[0.0], [100.0]]))
     low, mid = 0.5, 1 / (1 + np.exp(-1))
     np.testing.assert_allclose(p[0], [low, mid - low, 1 - mid])
     np.testing.assert_allclose(p[1], [1e-12, 1e-12, 1], rtol=1e-9)  # never 0, whose logarithm is not finite
     weight, small = np.array([0.3, -0.7, 2.0]), 1e-6
-    slow = [(_thresholds(at + small * e) - _thresholds(at - small * e)) @ weight / (2 * small) for e in np.eye(3)]
-    np.testing.assert_allclose(_step_derivatives(at, weight), slow, rtol=1e-6)
+    slow = [
+        (increasing_thresholds(at + small * e) - increasing_thresholds(at - small * e)) @ weight / (2 * small)
+        for e in np.eye(3)
+    ]
+    np.testing.assert_allclose(step_derivatives(at, weight), slow, rtol=1e-6)
 
 
 @pytest.mark.parametrize("penalty", [0.5, 5.0])
@@ -154,7 +157,7 @@ def test_proportional_odds_minimize_the_penalized_likelihood(penalty):
     slope, cuts = fit_odds(z, share, penalty)
 
     def loss(at):  # the penalty is half of the squared slopes
-        p = _odds((at[:2], at[2:]), z)
+        p = odds_shares((at[:2], at[2:]), z)
         return -(share * np.log(p)).sum() + penalty * (at[:2] ** 2).sum() / 2
 
     found, small = np.concatenate([slope, cuts]), 1e-5

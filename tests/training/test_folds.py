@@ -417,7 +417,7 @@ def test_common_3_grams_are_ignored(others, found):
 def test_many_3_grams_are_sampled(monkeypatch):
     """Two equal texts with 58 3-grams each, 116 in total; a third text shares none of the remaining ones."""
     words = [f"w{k}" for k in range(60)]
-    grams = documents._grams(" ".join(words))
+    grams = documents.word_grams(" ".join(words))
     left = {sampled: sum(g % sampled == 0 for g in grams) for sampled in (2, 4, 16)}
     assert left[2] > left[4] >= LEAST_GRAMS > left[16] > 0
     texts = sequences(" ".join(words), " ".join(words))
@@ -430,8 +430,8 @@ def test_many_3_grams_are_sampled(monkeypatch):
     ("text", "n"), [("a b c", 1), ("a b c d", 2), ("a b", 0), ("", 0), ("a b c a b c", 3), ("A-b, C!", 1)]
 )
 def test_3_grams_of_words(text, n):
-    assert len(documents._grams(text)) == n
-    assert documents._grams("A-b, C!") == documents._grams("a b c")
+    assert len(documents.word_grams(text)) == n
+    assert documents.word_grams("A-b, C!") == documents.word_grams("a b c")
 
 
 def test_merge_numbers_connected_groups_by_first_item():

@@ -492,8 +492,8 @@ class _Pairs:
 
     def values(self, cross: Floats, same: Floats, thetas: Sequence[Floats]) -> Floats:
         """All but the structural correlation, from sums of pairs and the variances of both families."""
-        across = _correlation(cross)
-        found = np.array([_correlation(same), across, np.nan, np.nan])
+        across = pair_correlation(cross)
+        found = np.array([pair_correlation(same), across, np.nan, np.nan])
         universe = [float(t @ w.universe) for t, w in zip(thetas, self.weights, strict=True)]
         if not all(u > VANISHING * float(t.sum()) for u, t in zip(universe, thetas, strict=True)):
             return found
@@ -622,8 +622,8 @@ def pair_sums(value: Floats, family: Ints, group: Ints, n: int) -> Floats:
     return np.stack([n_x * n_y, x * n_y, y * n_x, xx * n_y, yy * n_x, x * y], axis=1)
 
 
-def _correlation(sums: Floats) -> float:
-    """Pearson's correlation over all pairs."""
+def pair_correlation(sums: Floats) -> float:
+    """Pearson's correlation over all pairs, from their `pair_sums`: (6,) or (groups, 6). NaN without any variance."""
     number, x, y, xx, yy, xy = (float(v) for v in (sums.sum(axis=0) if sums.ndim > 1 else sums))
     if not number > 0:
         return np.nan

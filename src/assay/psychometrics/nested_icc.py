@@ -188,7 +188,7 @@ def nested_icc(labels: Annotations | Chunks, settings: NestedSettings) -> Nested
     for name in (within, unit):
         if name is not None and name not in about.columns:
             raise DataError(unknown("item column", name, about.columns, "the table of items"))
-    nested = _unit_scores(answers, about, within, unit)
+    nested = unit_scores(answers, about, within, unit)
     if len(nested) == len(nested.items):
         raise DesignError(f"no {within} has two of {unit or 'its items'}; the ICC needs groups with at least two units")
     if why := untold(nested.value, nested.item, name=within):
@@ -262,7 +262,7 @@ class _Nested:
             return np.stack([between / (between + rest / n) for n in (1, self.n)], axis=-1)
 
 
-def _unit_scores(answers: Answers, about: pl.DataFrame, within: str, unit: str | None) -> Answers:
+def unit_scores(answers: Answers, about: pl.DataFrame, within: str, unit: str | None) -> Answers:
     """The mean label of each unit, as an answer about its group."""
     name = unit or "item"
     if about[within].null_count() or about[name].null_count():

@@ -36,7 +36,8 @@ class LexicalSimilarity(Similarity):
         return found
 
 
-def _trigrams(text: str) -> list[str]:
+def padded_trigrams(text: str) -> list[str]:
+    """Every three letters in a row in lower case, with two spaces before the text and one after it."""
     padded = f"  {' '.join(text.lower().split())} "
     return [padded[i : i + 3] for i in range(len(padded) - 2)]
 
@@ -45,7 +46,7 @@ def _words(text: str) -> list[str]:
     return re.findall(r"\w+", text.lower())
 
 
-character_similarity = LexicalSimilarity("characters", _trigrams)
+character_similarity = LexicalSimilarity("characters", padded_trigrams)
 """Cosine of character trigrams: forgives endings and small misspellings, knows no synonyms."""
 
 word_similarity = LexicalSimilarity("words", _words)
@@ -76,12 +77,13 @@ class Overlap(Similarity):
         return self.scores(texts, first, second)
 
 
-def _tokens(text: str) -> list[str]:
+def word_tokens(text: str) -> list[str]:
     """Lower-case runs of letters and digits of any script."""
     return re.findall(r"[^\W_]+", text.lower())
 
 
-def _grams(words: Sequence[str], n: int) -> Iterable[Hashable]:
+def n_grams(words: Sequence[str], n: int) -> Iterable[Hashable]:
+    """Every n words in a row."""
     return zip(*(words[i:] for i in range(n)), strict=False)
 
 
@@ -91,14 +93,14 @@ Stem = Literal["none", "porter"]
 
 def _stems(text: str, stem: Stem) -> list[str]:
     """The words of a text, or their stems."""
-    words = _tokens(text)
+    words = word_tokens(text)
     return words if stem == "none" else [rouge_stem(word) for word in words]
 
 
 def _rouge(n: int, stem: Stem = "none") -> Scores:
     def scores(texts: Sequence[str], first: Ints, second: Ints) -> Floats:
         words = [_stems(text, stem) for text in texts]
-        counted = [Counter(_grams(one, n)) for one in words]
+        counted = [Counter(n_grams(one, n)) for one in words]
         return _f1(shared_counts(counted, first, second), [max(len(w) - n + 1, 0) for w in words], words, first, second)
 
     return scores
@@ -123,16 +125,16 @@ def _f1(shared: Floats, length: list[int], words: list[list[str]], first: Ints, 
     return np.asarray(found)
 
 
-def _longer_second(texts: Sequence[str], first: Ints, second: Ints) -> tuple[Ints, Ints]:
+def longer_as_reference(texts: Sequence[str], first: Ints, second: Ints) -> tuple[Ints, Ints]:
     """Hypothesis and reference: the longer text, and of equally long ones that which sorts last, is the reference."""
     order = np.empty(len(texts), dtype=np.int64)
-    order[sorted(range(len(texts)), key=lambda i: (len(_tokens(texts[i])), texts[i]))] = np.arange(len(texts))
+    order[sorted(range(len(texts)), key=lambda i: (len(word_tokens(texts[i])), texts[i]))] = np.arange(len(texts))
     swap = order[first] > order[second]
     return np.where(swap, second, first), np.where(swap, first, second)
 
 
 def _bleu(texts: Sequence[str], first: Ints, second: Ints) -> Floats:
-    return _bleu_of(texts, *_longer_second(texts, first, second))
+    return _bleu_of(texts, *longer_as_reference(texts, first, second))
 
 
 def _bleu_mean(texts: Sequence[str], first: Ints, second: Ints) -> Floats:
@@ -149,7 +151,7 @@ def _bleu_of(texts: Sequence[str], hypothesis: Ints, reference: Ints) -> Floats:
     length = np.array([len(one) for one in words])
     orders = range(1, MAX_BLEU + 1)
     correct = np.stack(
-        [shared_counts([Counter(_grams(one, n)) for one in words], hypothesis, reference) for n in orders], axis=1
+        [shared_counts([Counter(n_grams(one, n)) for one in words], hypothesis, reference) for n in orders], axis=1
     )
     total = np.stack([np.maximum(length[hypothesis] - n + 1, 0) for n in orders], axis=1)
     scores = [
@@ -163,7 +165,7 @@ def _bleu_of(texts: Sequence[str], hypothesis: Ints, reference: Ints) -> Floats:
 
 def _chrf(texts: Sequence[str], first: Ints, second: Ints) -> Floats:
     """chrF2: mean precision and recall of n-grams of up to 6 characters, white space left out."""
-    hypothesis, reference = _longer_second(texts, first, second)
+    hypothesis, reference = longer_as_reference(texts, first, second)
     letters = ["".join(text.split()) for text in texts]
     length = np.array([len(one) for one in letters], dtype=float)
     precision, recall, orders = (np.zeros(len(first)) for _ in "123")

@@ -46,7 +46,7 @@ def porter_stem(word: str) -> str:
     return word
 
 
-def _consonants(word: str) -> list[bool]:
+def consonants(word: str) -> list[bool]:
     """Of each letter: y is a consonant at the beginning and after a vowel."""
     found: list[bool] = []
     for letter in word:
@@ -54,18 +54,20 @@ def _consonants(word: str) -> list[bool]:
     return found
 
 
-def _measure(stem: str) -> int:
+def porter_measure(stem: str) -> int:
     """How often a vowel is followed by a consonant: m of [C](VC)^m[V]."""
-    kinds = _consonants(stem)
+    kinds = consonants(stem)
     return sum(not before and after for before, after in itertools.pairwise(kinds))
 
 
-def _has_measure(stem: str) -> bool:
-    return _measure(stem) > 0
+def has_measure(stem: str) -> bool:
+    """Porter's condition m > 0."""
+    return porter_measure(stem) > 0
 
 
-def _has_long_measure(stem: str) -> bool:
-    return _measure(stem) > 1
+def has_long_measure(stem: str) -> bool:
+    """Porter's condition m > 1."""
+    return porter_measure(stem) > 1
 
 
 def _any_stem(stem: str) -> bool:
@@ -73,16 +75,17 @@ def _any_stem(stem: str) -> bool:
 
 
 def _has_vowel(stem: str) -> bool:
-    return not all(_consonants(stem))
+    return not all(consonants(stem))
 
 
-def _ends_double(word: str) -> bool:
-    return len(word) >= 2 and word[-1] == word[-2] and _consonants(word)[-1]
+def ends_double(word: str) -> bool:
+    """Porter's condition *d: the word ends in a double consonant."""
+    return len(word) >= 2 and word[-1] == word[-2] and consonants(word)[-1]
 
 
-def _short_end(word: str) -> bool:
+def ends_short(word: str) -> bool:
     """Consonant, vowel, consonant that is none of w, x and y; or a vowel and a consonant that are the word."""
-    kinds = _consonants(word)
+    kinds = consonants(word)
     if len(word) == 2:
         return kinds == [False, True]
     return len(word) > 2 and kinds[-3:] == [True, False, True] and word[-1] not in "wxy"
@@ -109,7 +112,7 @@ def _past(word: str) -> str:
     if word.endswith("ied"):
         return word[:-1] if len(word) == 4 else word[:-2]
     if word.endswith("eed"):
-        return word[:-1] if _has_measure(word[:-3]) else word
+        return word[:-1] if has_measure(word[:-3]) else word
     for suffix in ("ed", "ing"):
         stem = word[: len(word) - len(suffix)]
         if word.endswith(suffix) and _has_vowel(stem):
@@ -119,17 +122,17 @@ def _past(word: str) -> str:
     for ending in ("at", "bl", "iz"):
         if stem.endswith(ending):
             return stem + "e"
-    if _ends_double(stem):
+    if ends_double(stem):
         return stem if stem[-1] in "lsz" else stem[:-1]
-    return stem + "e" if _measure(stem) == 1 and _short_end(stem) else stem
+    return stem + "e" if porter_measure(stem) == 1 and ends_short(stem) else stem
 
 
 def _final_y(word: str) -> str:
-    return _first_rule(word, [("y", "i", lambda stem: len(stem) > 1 and _consonants(stem)[-1])])
+    return _first_rule(word, [("y", "i", lambda stem: len(stem) > 1 and consonants(stem)[-1])])
 
 
 _DOUBLE: list[Rule] = [
-    (suffix, instead, _has_measure) for suffix, instead in (
+    (suffix, instead, has_measure) for suffix, instead in (
         ("ational", "ate"), ("tional", "tion"), ("enci", "ence"), ("anci", "ance"), ("izer", "ize"), ("bli", "ble"),
         ("alli", "al"), ("entli", "ent"), ("eli", "e"), ("ousli", "ous"), ("ization", "ize"), ("ation", "ate"),
         ("ator", "ate"), ("alism", "al"), ("iveness", "ive"), ("fulness", "ful"), ("ousness", "ous"), ("aliti", "al"),
@@ -139,10 +142,10 @@ _DOUBLE: list[Rule] = [
 
 
 def _double_suffix(word: str) -> str:
-    if word.endswith("alli") and _has_measure(word[:-4]):
+    if word.endswith("alli") and has_measure(word[:-4]):
         return _double_suffix(word[:-2])
     # The measure of "logi" is taken with its l.
-    return _first_rule(word, [*_DOUBLE, ("logi", "log", lambda stem: _has_measure(stem + "l"))])
+    return _first_rule(word, [*_DOUBLE, ("logi", "log", lambda stem: has_measure(stem + "l"))])
 
 
 def _ful_ness(word: str) -> str:
@@ -155,11 +158,11 @@ def _ful_ness(word: str) -> str:
         ("ful", ""),
         ("ness", ""),
     )
-    return _first_rule(word, [(suffix, instead, _has_measure) for suffix, instead in pairs])
+    return _first_rule(word, [(suffix, instead, has_measure) for suffix, instead in pairs])
 
 
 _SINGLE: list[Rule] = [
-    (suffix, "", (lambda s: _has_long_measure(s) and s[-1] in "st") if suffix == "ion" else _has_long_measure)
+    (suffix, "", (lambda s: has_long_measure(s) and s[-1] in "st") if suffix == "ion" else has_long_measure)
     for suffix in (
         "al", "ance", "ence", "er", "ic", "able", "ible", "ant", "ement", "ment", "ent", "ion", "ou", "ism", "ate",
         "iti", "ous", "ive", "ize",
@@ -175,8 +178,8 @@ def _final_e(word: str) -> str:
     if not word.endswith("e"):
         return word
     stem = word[:-1]
-    return stem if _has_long_measure(stem) or (_measure(stem) == 1 and not _short_end(stem)) else word
+    return stem if has_long_measure(stem) or (porter_measure(stem) == 1 and not ends_short(stem)) else word
 
 
 def _final_ll(word: str) -> str:
-    return word[:-1] if word.endswith("ll") and _has_long_measure(word[:-1]) else word
+    return word[:-1] if word.endswith("ll") and has_long_measure(word[:-1]) else word

@@ -195,10 +195,10 @@ class ClusterTopics(Topical):
                 f"{'one topic was' if n else 'no topics were'} found among {counted(len(texts), 'text')}, so that all "
                 f"similarities would be equal: use a smaller min_size than {self.min_size}, or another reducer"
             )
-        words = _content_words(texts, self.stop_words)
+        words = content_words(texts, self.stop_words)
         if self.outliers == "nearest":
-            return _place(_topics_by_words(words, _nearest(rows, label, n), n), int((label < 0).sum()))
-        found = _topics_by_words(words, label, n)
+            return _place(topics_by_words(words, nearest_clusters(rows, label, n), n), int((label < 0).sum()))
+        found = topics_by_words(words, label, n)
         without = float(np.mean(found.shares[:, -1] == 1))
         if without > MOST_WITHOUT:
             raise DesignError(
@@ -260,7 +260,7 @@ class LDATopics(Topical):
     def model(self, texts: Sequence[str]) -> TopicModel:
         """Priors as MALLET's: 5 shared out among the topics, .01 for words, the former learned every 10 rounds."""
         tomotopy = require("tomotopy", EXTRA, "LDA")
-        words = _content_words(texts, self.stop_words)
+        words = content_words(texts, self.stop_words)
         made = tomotopy.LDAModel(k=self.topics, alpha=5 / self.topics, eta=0.01, seed=self.seed)
         for one in words:
             if one:
@@ -279,7 +279,7 @@ class LDATopics(Topical):
         return TopicModel(shares, said, topic.astype(np.int64))
 
 
-def _nearest(rows: Floats, label: Ints, n: int) -> Ints:
+def nearest_clusters(rows: Floats, label: Ints, n: int) -> Ints:
     """Clusters of texts; texts outside clusters join the one with the nearest mean row."""
     centres = unit_rows(np.stack([rows[label == k].mean(axis=0) for k in range(n)]))
     return np.where(label < 0, (rows @ centres.T).argmax(axis=1), label)
@@ -298,7 +298,7 @@ def words_of(text: str) -> list[str]:
     return re.findall(r"[^\W\d_]{2,}", text.lower())
 
 
-def _content_words(texts: Sequence[str], stop_words: StopWords) -> list[list[str]]:
+def content_words(texts: Sequence[str], stop_words: StopWords) -> list[list[str]]:
     """The words of each text without stop words."""
     if stop_words == "none":
         return [words_of(text) for text in texts]
@@ -306,7 +306,7 @@ def _content_words(texts: Sequence[str], stop_words: StopWords) -> list[list[str
     return [[word for word in words_of(text) if word not in gone] for text in texts]
 
 
-def _topics_by_words(words: list[list[str]], label: Ints, n: int) -> TopicModel:
+def topics_by_words(words: list[list[str]], label: Ints, n: int) -> TopicModel:
     """Shares of topics by the words of each text: class TF-IDF, in windows of a few words.
 
     With f(w, c) the share of word w among the words of topic c, F(w) how often it is used in all topics and A the mean

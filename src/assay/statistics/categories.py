@@ -670,7 +670,7 @@ class Thresholds:
         if len(values) != 2 or not 2 <= m <= MOST_THRESHOLDS or np.isnan(cells).any():
             return None
         rare = cells == values[number.argmin()]
-        rates = _own_rates(rare, (rare.mean() * n + 0.5) / (n + 1) if item_rate else _low_rate(float(rare.mean()), n))
+        rates = own_rates(rare, (rare.mean() * n + 0.5) / (n + 1) if item_rate else low_rate(float(rare.mean()), n))
         given = np.array(list(itertools.product([False, True], repeat=m)))
         item, annotator = np.divmod(np.arange(given.size), m)
         value = np.where(given.ravel(), values[number.argmin()], values[number.argmax()])
@@ -695,13 +695,14 @@ class Thresholds:
         return np.asarray((found @ (weight / weight.sum())).T)
 
 
-def _low_rate(share: float, n: int) -> float:
+def low_rate(share: float, n: int) -> float:
+    """Lower Wilson limit of a share of ``n``, `LOW_RATE` standard errors below it."""
     z = LOW_RATE
     centre, half = share + z**2 / (2 * n), z * math.sqrt(share * (1 - share) / n + z**2 / (4 * n**2))
     return (centre - half) / (1 + z**2 / n)
 
 
-def _own_rates(rare: Bools, common: float) -> Floats:
+def own_rates(rare: Bools, common: float) -> Floats:
     """Each rater's rate, shrunk to the common rate by the share of the variation that is due to chance (Cochran's
     Q)."""
     n, m = rare.shape

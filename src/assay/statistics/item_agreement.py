@@ -247,17 +247,17 @@ def call_distances(
     member[block, place] = np.arange(n)
     member = member[block]
     # Some labels by annotators of each item, the same for all comparisons.
-    theirs, start, many = _some_labels(to, n, rng)
-    mine, first_of_mine, many_mine = (theirs, start, many) if to is people else _some_labels(people, n, rng)
+    theirs, start, many = sample_labels(to, n, rng)
+    mine, first_of_mine, many_mine = (theirs, start, many) if to is people else sample_labels(people, n, rng)
     item, q = np.nonzero(member >= 0)
     other = member[item, q]
     pair = np.repeat(np.arange(len(item)), many[item])
-    row = theirs[_ranges(start[item], many[item])]
+    row = theirs[consecutive_ranges(start[item], many[item])]
     judged, among = np.full(member.shape, np.nan), np.full(member.shape, np.nan)
     judged[item, q] = np.bincount(pair, ask(judge[other[pair]], to.value[row]), len(item)) / many[item]
     # Each drawn label of an item with each drawn label, by another annotator, of the other item.
     twice = np.repeat(np.arange(len(pair)), many_mine[other[pair]])
-    one, two = row[twice], mine[_ranges(first_of_mine[other[pair]], many_mine[other[pair]])]
+    one, two = row[twice], mine[consecutive_ranges(first_of_mine[other[pair]], many_mine[other[pair]])]
     apart = to.who[one] != people.who[two]
     pair, found = pair[twice][apart], ask(to.value[one[apart]], people.value[two[apart]])
     with np.errstate(invalid="ignore", divide="ignore"):
@@ -265,7 +265,7 @@ def call_distances(
     return Called(block, place, member, judged, among)
 
 
-def _some_labels(side: Side, n_items: int, rng: np.random.Generator) -> tuple[Ints, Ints, Ints]:
+def sample_labels(side: Side, n_items: int, rng: np.random.Generator) -> tuple[Ints, Ints, Ints]:
     """Return rows of up to `MOST_OTHERS` labels of each item, consecutively; their starts and numbers."""
     order = np.lexsort((rng.random(len(side.item)), side.item))
     rank = np.arange(len(order)) - np.searchsorted(side.item[order], side.item[order])
@@ -274,7 +274,7 @@ def _some_labels(side: Side, n_items: int, rng: np.random.Generator) -> tuple[In
     return row, np.cumsum(many) - many, many
 
 
-def _ranges(start: Ints, many: Ints) -> Ints:
+def consecutive_ranges(start: Ints, many: Ints) -> Ints:
     """Return start, start + 1, … of each, consecutively."""
     ends = np.cumsum(many)
     return np.asarray(np.arange(ends[-1] if len(ends) else 0) + np.repeat(start - (ends - many), many))
@@ -624,13 +624,13 @@ def item_level_agreement(
     own_words : sequence of Stratification
         Columns of the labels' own words, whose results are kept apart.
     """
-    sides = _Sides.of(score, panel, judge, seed)
+    sides = JudgeSides.of(score, panel, judge, seed)
     units = np.arange(len(sides.items)) if clusters is None else clusters[sides.items]
     plain = [one for one in strata if not one.by_stem] or [Stratification("", np.zeros(panel.n_items, dtype=np.int64))]
     stems = [one for one in strata if one.by_stem]
     if design is not None and sides.distance is not None:
         plain += _predicted(sides, design, panel.n_items)
-    test = partial(_test_stratification, sides, units=units, clustered=clusters is not None, seed=seed)
+    test = partial(stratum_result, sides, units=units, clustered=clusters is not None, seed=seed)
     within, own = (tuple(test(one) for one in each) for each in ((*plain, *stems), own_words))
     return ItemLevelAgreement(within, least, len(sides.items), own)
 
@@ -638,7 +638,7 @@ def item_level_agreement(
 PREDICTED = ("labels predicted from all item columns", "judge's labels predicted from all item columns")
 
 
-def _predicted(sides: _Sides, design: Floats, n_items: int) -> list[Stratification]:
+def _predicted(sides: JudgeSides, design: Floats, n_items: int) -> list[Stratification]:
     """Return the strata by what the item columns predict of the annotators' and of the judge's labels."""
     n, people = len(sides.items), sides.people
     if not isinstance(sides.distance, Different) or sides.distance.n_labels == 2:
@@ -678,7 +678,7 @@ class AgreementRatioStudies:
         """Return those of studies of one size by panels of one size, numbered by study, without strata."""
         width, members = panel.n_items // n_studies, panel.n_annotators // n_studies
         found = cls(np.zeros((n_studies, width, 2)), np.zeros(n_studies, dtype=np.int64), np.zeros(n_studies))
-        sides = _Sides.of(score, panel, judge, 0)
+        sides = JudgeSides.of(score, panel, judge, 0)
         if sides.distance is None or not len(sides.items):
             return found
         people = replace(sides.people, who=sides.people.who % members)
@@ -711,7 +711,7 @@ def _in_each_part(distance: LabelDistance, a: Side, b: Side, at: Arrangement) ->
 
 
 @dataclass(frozen=True, eq=False)
-class _Sides:
+class JudgeSides:
     """The labels of some items, renumbered.
 
     Attributes
@@ -734,7 +734,7 @@ class _Sides:
     label: Callable[[float], Any]
 
     @classmethod
-    def of(cls, score: AlignmentScore, panel: Panel, judge: Floats, seed: int) -> _Sides:
+    def of(cls, score: AlignmentScore, panel: Panel, judge: Floats, seed: int) -> JudgeSides:
         """Return the items with the judge and a comparison, drawn if there are very many."""
         called = isinstance(score, PairwiseScore | CustomScore)
         others = panel.people if panel.reference is None else np.where(np.isnan(panel.reference), 0, panel.people + 1)
@@ -762,7 +762,7 @@ class _Sides:
             to = Side(np.arange(n), np.full(n, panel.n_annotators), known, np.ones(n))
         return cls(items, own, people, to, distance, score, panel.label)
 
-    def part(self, keep: Bools, only: Bools | None = None) -> _Sides:
+    def part(self, keep: Bools, only: Bools | None = None) -> JudgeSides:
         """Return those of some items and, with ``only``, of some of the annotators' labels."""
         place = np.cumsum(keep) - 1
 
@@ -793,9 +793,7 @@ def _observed(distance: LabelDistance, a: Side, b: Side, n: int) -> Floats:
     return each / (1 - sums_of(a.item, a.weight**2, n)) if a is b else each
 
 
-def _test_stratification(
-    sides: _Sides, strata: Stratification, units: Ints, clustered: bool, seed: int
-) -> StratumResult:
+def stratum_result(sides: JudgeSides, strata: Stratification, units: Ints, clustered: bool, seed: int) -> StratumResult:
     """Return the results within one stratification; items that are alone in their stratum are excluded."""
     part = strata.part[sides.items]
     keep = np.bincount(part)[part] > 1 if len(part) else np.zeros(0, dtype=bool)
@@ -810,15 +808,15 @@ def _test_stratification(
         p_item_level = permutation_p(called.fit(), called.block, seed)
     else:
         p_item_level = permutation_p(sides.distance.fit(sides.judge, sides.to, at.part), at.part, seed)
-    pseudo, agreements, beyond = _pseudo(sides, at, called)
+    pseudo, agreements, beyond = pseudo_agreement(sides, at, called)
     if clustered:
         # Items of a cluster are not exchangeable with others, so that agreement must also hold across clusters.
         p_item_level = max(p_item_level, 1.0 if pseudo is None else pseudo.p_above(np.array([1.0, 0.0])))
     return StratumResult(strata.name, strata.by_stem, p_item_level, pseudo, agreements, at.n_units, beyond)
 
 
-def _pseudo(
-    sides: _Sides, at: Arrangement, called: Called | None = None
+def pseudo_agreement(
+    sides: JudgeSides, at: Arrangement, called: Called | None = None
 ) -> tuple[Pseudo | None, tuple[float, float], float]:
     """Return pseudo-values of A(judge, annotators) and A(annotators), or None; both estimates; `beyond_chance`."""
     if called is not None:

@@ -90,12 +90,12 @@ def out_of_line(
 
 def _p_values(values: Floats, errors: Floats) -> Floats:
     """One-sided p-values of large values."""
-    null = _null_scores(len(values))
-    reached = len(null) - np.searchsorted(null, _scores(values, errors) - 1e-12, side="left")
+    null = null_scores(len(values))
+    reached = len(null) - np.searchsorted(null, median_scores(values, errors) - 1e-12, side="left")
     return np.asarray((1 + reached) / (1 + len(null)))
 
 
-def _scores(values: Floats, errors: Floats) -> Floats:
+def median_scores(values: Floats, errors: Floats) -> Floats:
     """Distances from the median, as multiples of the spread: (..., annotators)."""
     middle = np.median(values, axis=-1, keepdims=True)
     spread = (NORMAL * np.median(np.abs(values - middle), axis=-1, keepdims=True)) ** 2
@@ -105,10 +105,10 @@ def _scores(values: Floats, errors: Floats) -> Floats:
 
 
 @lru_cache(maxsize=128)
-def _null_scores(people: int) -> Floats:
+def null_scores(people: int) -> Floats:
     """The sorted scores of normal values without errors in studies of this many annotators."""
     rng = np.random.default_rng(people)
     drawn = rng.standard_normal((max(SIMULATED // people, 500), people))
-    scores = np.sort(_scores(drawn, np.zeros_like(drawn)).reshape(-1))
+    scores = np.sort(median_scores(drawn, np.zeros_like(drawn)).reshape(-1))
     scores.setflags(write=False)
     return np.asarray(scores)

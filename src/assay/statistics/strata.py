@@ -276,13 +276,13 @@ def _cross_predicted(design: Floats, outcome: Floats, fold: Ints) -> tuple[Float
     for k in range(FOLDS):
         out = fold == k
         mean_x, mean_y = design[~out].mean(axis=0), outcome[~out].mean(axis=0)
-        slopes = _ridge(design[~out] - mean_x, outcome[~out] - mean_y)
+        slopes = ridge_slopes(design[~out] - mean_x, outcome[~out] - mean_y)
         predicted[out], rest[out] = (design[out] - mean_x) @ slopes, outcome[out] - mean_y
     total = float((rest**2).sum())
     return predicted, 1 - float(((rest - predicted) ** 2).sum()) / total if total > 0 else 0.0
 
 
-def _ridge(x: Floats, y: Floats) -> Floats:
+def ridge_slopes(x: Floats, y: Floats) -> Floats:
     """Return the slopes of a ridge regression of centred columns, penalised by generalised cross-validation."""
     n = len(x)
     values, vectors = np.linalg.eigh(x.T @ x)

@@ -89,10 +89,10 @@ def advantage(counts: Floats) -> tuple[Floats, Floats]:
 
 def average_advantage(counts: Floats) -> Floats:
     """rho, the mean of rho_f over the annotators that have items (section 3.4): (...,)."""
-    return _annotator_mean(advantage(counts)[0])
+    return annotator_mean(advantage(counts)[0])
 
 
-def _annotator_mean(each: Floats) -> Floats:
+def annotator_mean(each: Floats) -> Floats:
     """The mean over the last axis, of those that are there."""
     there = each == each
     if there.all():
@@ -124,7 +124,7 @@ class AdvantageProbability:
         """(..., annotators · classes · 3) -> (..., 1 + annotators + 1)."""
         counts = sums.reshape(*sums.shape[:-1], self.n_annotators, -1, 3)
         judge, human = advantage(counts)
-        means = _annotator_mean(judge)[..., None], _annotator_mean(human - judge)[..., None]
+        means = annotator_mean(judge)[..., None], annotator_mean(human - judge)[..., None]
         return np.concatenate([means[0], judge, means[1]], axis=-1)
 
 
@@ -232,7 +232,7 @@ class Posterior:
     def of(cls, by_unit: Floats, n_items: int) -> Posterior:
         """From the units of ``n_items``, (units, comparisons, classes, 3); those that show nothing do not count."""
         used = by_unit[by_unit.any(axis=(1, 2, 3))]
-        kinds, times = _different_rows(used.reshape(len(used), -1))
+        kinds, times = different_rows(used.reshape(len(used), -1))
         if len(kinds) > MOST_KINDS:
             block = np.random.default_rng(len(used)).permutation(len(used)) % MOST_KINDS
             kinds, times = add_rows(used.reshape(len(used), -1), block, MOST_KINDS), np.ones(MOST_KINDS, dtype=np.int64)
@@ -282,7 +282,7 @@ class Posterior:
         rows = rows if also is None else np.concatenate([rows, also], axis=1)
         few = units[units <= SINGLY]
         steps = np.diff(units, prepend=few[-1:] if len(few) else 0)[len(few) :]
-        added = [_drawn_singly(rows, share, n_each, few, rng), _drawn_as_normal(rows, share, n_each, steps, rng)]
+        added = [_drawn_singly(rows, share, n_each, few, rng), draw_normal_sums(rows, share, n_each, steps, rng)]
         found = np.concatenate(added, axis=2).cumsum(axis=2).reshape(-1, len(units), rows.shape[1])
         counts = np.maximum(found[..., :n_counts], 0.0)
         return np.asarray(counts.reshape(-1, len(units), *self.rows.shape[1:])), np.asarray(found[..., n_counts:])
@@ -302,7 +302,7 @@ def _drawn_singly(rows: Floats, share: Floats, n_each: int, units: Ints, rng: np
     return np.bincount((step * n_kinds + kind).ravel(), minlength=math.prod(shape)).reshape(shape) @ rows
 
 
-def _drawn_as_normal(rows: Floats, share: Floats, n_each: int, steps: Ints, rng: np.random.Generator) -> Floats:
+def draw_normal_sums(rows: Floats, share: Floats, n_each: int, steps: Ints, rng: np.random.Generator) -> Floats:
     """Sums of rows in the normal approximation: (truths, n_each, steps, columns)."""
     n_kinds, n_columns = rows.shape
     mean = share @ rows
@@ -319,7 +319,7 @@ def _drawn_as_normal(rows: Floats, share: Floats, n_each: int, steps: Ints, rng:
     return np.asarray(n * mean[:, None, None, :] + np.sqrt(n) * moved)
 
 
-def _different_rows(rows: Floats) -> tuple[Floats, Ints]:
+def different_rows(rows: Floats) -> tuple[Floats, Ints]:
     """`numpy.unique` of rows, and how often each occurs; of small whole numbers by one number a row, much faster."""
     base = int(rows.max(initial=0.0)) + 1
     if rows.min(initial=0.0) < 0 or base ** rows.shape[1] > MOST_KEYS or (rows != np.rint(rows)).any():
@@ -369,7 +369,7 @@ GAMMA = 1e-6
 """Berger and Boos' γ, how often the confidence set of the discordance may miss; no p-value from it is smaller."""
 
 POINTS = 12
-"""Values of the discordance that are tried, times √n; see `_Outcomes.tried`."""
+"""Values of the discordance that are tried, times √n; see `ExactOutcomes.tried`."""
 
 LARGE = 3.0
 """Outcomes with a score above this have the p-value 1: it is above .99 by then, and no decision rests on it."""
@@ -426,7 +426,7 @@ def exact_below(counts: Floats, epsilon: float | Floats) -> Floats:
     # Outcomes far from the rejection of H0 have the p-value 1 in every table, which is not computed for them.
     far = small & (np.round(z, 9) > LARGE)
     p[far], small = 1.0, small & ~far
-    place, tables = _place(wins[small], losses[small]), n[small] * len(bounds) + which[small]
+    place, tables = outcome_index(wins[small], losses[small]), n[small] * len(bounds) + which[small]
     p[small] = _p_of_places(place, tables, bounds)
     return p
 
@@ -469,7 +469,7 @@ def score(
     return np.where(np.abs(above) < 1e-9, 0.0, z), psi
 
 
-def _place(wins: Ints, losses: Ints) -> Ints:
+def outcome_index(wins: Ints, losses: Ints) -> Ints:
     """The index of an outcome among all of its size: by the number of discordant pairs, then by wins."""
     discordant = wins + losses
     return np.asarray(discordant * (discordant + 1) // 2 + wins)
@@ -477,8 +477,8 @@ def _place(wins: Ints, losses: Ints) -> Ints:
 
 @lru_cache(maxsize=200)
 def table(n: int, epsilon: float) -> Floats:
-    """Return the p-value of every outcome of ``n`` differences, H0: E[d] >= epsilon, in the order of `_place`."""
-    outcomes = _Outcomes(n, epsilon)
+    """Return the p-value of every outcome of ``n`` differences, H0: E[d] >= epsilon, by `outcome_index`."""
+    outcomes = ExactOutcomes(n, epsilon)
     if n <= ESTIMATED:
         p = outcomes.largest(outcomes.estimated())
     else:
@@ -490,7 +490,7 @@ def table(n: int, epsilon: float) -> Floats:
 
 
 @dataclass(frozen=True, eq=False)
-class _Outcomes:
+class ExactOutcomes:
     """All outcomes of ``n`` differences: arrays (outcomes,), (n + 1)(n + 2)/2 of them."""
 
     n: int
@@ -498,10 +498,12 @@ class _Outcomes:
 
     @cached_property
     def wins(self) -> Ints:
+        """Wins of each outcome."""
         return np.asarray(np.tril_indices(self.n + 1)[1], dtype=np.int64)
 
     @cached_property
     def discordant(self) -> Ints:
+        """Wins and losses of each outcome."""
         return np.asarray(np.tril_indices(self.n + 1)[0], dtype=np.int64)
 
     @cached_property
@@ -512,10 +514,12 @@ class _Outcomes:
 
     @property
     def z(self) -> Floats:
+        """The score of each outcome: small values speak against H0."""
         return self.scored[0]
 
     @property
     def steps(self) -> int:
+        """Points at which the nuisance parameter is tried."""
         return int(np.ceil(POINTS * np.sqrt(self.n))) + 8
 
     @cached_property
@@ -724,8 +728,8 @@ class _Group(NamedTuple):
 
 
 @lru_cache(maxsize=32)
-def _tails(n: int, epsilon: float) -> _Tails:
-    return _Tails(n, epsilon)
+def _tails(n: int, epsilon: float) -> OutcomeTails:
+    return OutcomeTails(n, epsilon)
 
 
 @lru_cache(maxsize=4096)
@@ -735,7 +739,7 @@ def _single_p(n: int, epsilon: float, place: int) -> float:
     return float(table(n, epsilon)[place]) if found is None else found
 
 
-class _Tails(_Outcomes):
+class OutcomeTails(ExactOutcomes):
     """How likely outcomes are that speak as strongly as a single one."""
 
     @cached_property

@@ -103,9 +103,9 @@ def ordinal_regression(x: Floats, share: Floats, new: Floats, inner: Ints) -> Fl
         for k in np.unique(inner):
             out = inner == k
             if not out.all() and (some[~out].sum(axis=0) > 0).all():
-                loss -= (some[out] * np.log(_odds(fit_odds(z[~out], some[~out], penalty), z[out]))).sum()
+                loss -= (some[out] * np.log(odds_shares(fit_odds(z[~out], some[~out], penalty), z[out]))).sum()
         losses.append(loss)
-    found[:, used] = _odds(fit_odds(z, some, ORDINAL_PENALTIES[int(np.argmin(losses))]), fresh)
+    found[:, used] = odds_shares(fit_odds(z, some, ORDINAL_PENALTIES[int(np.argmin(losses))]), fresh)
     return found
 
 
@@ -119,33 +119,35 @@ def fit_odds(z: Floats, share: Floats, penalty: float) -> tuple[Floats, Floats]:
     steps = np.log(np.maximum(np.diff(start), 1e-3))
 
     def loss(at: Floats) -> tuple[float, Floats]:
-        slope, threshold = at[:d], _thresholds(at[d:])
+        slope, threshold = at[:d], increasing_thresholds(at[d:])
         up = 1 / (1 + np.exp(np.clip(z @ slope[:, None] - threshold, -30, 30)))  # (n, labels − 1)
         edges = np.concatenate([np.zeros((n, 1)), up, np.ones((n, 1))], axis=1)
         p = np.maximum(np.diff(edges, axis=1), 1e-12)
         ratio = share / p
         by_up = (ratio[:, :-1] - ratio[:, 1:]) * up * (1 - up)  # derivative of the log-likelihood by each threshold
         gradient = np.concatenate(
-            [by_up.sum(axis=1) @ z + penalty * slope, -_step_derivatives(at[d:], by_up.sum(axis=0))]
+            [by_up.sum(axis=1) @ z + penalty * slope, -step_derivatives(at[d:], by_up.sum(axis=0))]
         )
         return float(-(share * np.log(p)).sum() + penalty * (slope**2).sum() / 2), gradient
 
     found = minimize(loss, np.concatenate([np.zeros(d), start[:1], steps]), jac=True, method="L-BFGS-B",
                      options={"maxiter": 200})  # fmt: skip
-    return found.x[:d], _thresholds(found.x[d:])
+    return found.x[:d], increasing_thresholds(found.x[d:])
 
 
-def _thresholds(at: Floats) -> Floats:
+def increasing_thresholds(at: Floats) -> Floats:
+    """Thresholds from the first one and the logarithms of the steps between them."""
     return np.cumsum(np.concatenate([at[:1], np.exp(at[1:])]))
 
 
-def _step_derivatives(at: Floats, by_threshold: Floats) -> Floats:
+def step_derivatives(at: Floats, by_threshold: Floats) -> Floats:
     """Derivatives with respect to the first threshold and the logarithms of the steps."""
     later = np.cumsum(by_threshold[::-1])[::-1]
     return np.concatenate([later[:1], later[1:] * np.exp(at[1:])])
 
 
-def _odds(fit: tuple[Floats, Floats], z: Floats) -> Floats:
+def odds_shares(fit: tuple[Floats, Floats], z: Floats) -> Floats:
+    """Shares of labels by proportional odds, at least 1e-12: (items, labels), from slopes and increasing thresholds."""
     slope, threshold = fit
     up = 1 / (1 + np.exp(np.clip(z @ slope[:, None] - threshold, -30, 30)))
     edges = np.concatenate([np.zeros((len(z), 1)), up, np.ones((len(z), 1))], axis=1)

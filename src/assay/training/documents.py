@@ -740,7 +740,7 @@ def near_duplicates(texts: Texts, share: float) -> list[tuple[int, int]]:
     """Return pairs of sequences with at least this share of common word 3-grams, relative to the shorter."""
     from scipy.sparse import csr_matrix
 
-    grams = [_grams(" ".join(one)) for one in texts.sentences]
+    grams = [word_grams(" ".join(one)) for one in texts.sentences]
     every = Counter(gram for one in grams for gram in one)
     sampled = max(sum(every.values()) // MOST_GRAMS, 1)
     kept = {g: k for k, g in enumerate(g for g, n in every.items() if n <= COMMON and g % sampled == 0)}
@@ -755,6 +755,7 @@ def near_duplicates(texts: Texts, share: float) -> list[tuple[int, int]]:
     return sorted(zip(shared.row[near].tolist(), shared.col[near].tolist(), strict=True))
 
 
-def _grams(text: str) -> set[int]:
+def word_grams(text: str) -> set[int]:
+    """Checksums of every three words in a row, in lower case and without punctuation."""
     words = re.findall(r"\w+", text.lower())
     return {zlib.crc32(" ".join(words[k : k + 3]).encode()) for k in range(len(words) - 2)}

@@ -260,7 +260,7 @@ def _climb_from_starts(
     wide = widths(density, first, density.layout.sd) * np.identity(len(first), dtype=np.float64)
     begun, value = climb(density, first, wide)
     # Coordinates in which the posterior around one mode is round suit the way to the others too.
-    root = _round_coordinates(_information(density, begun))
+    root = _round_coordinates(observed_information(density, begun))
     begun, value = climb(density, begun, root)
     reached = [(begun, value)]
     for i in range(1, starts):
@@ -365,7 +365,7 @@ def mode_near(density: Surface, x: Floats, found: int = 1) -> Mode:
     around the latest point is round, so that ridges have the same length as other directions.
     """
     for left in range(MOST_POLISHED, -1, -1):
-        information = _information(density, x)
+        information = observed_information(density, x)
         curvature, vectors = np.linalg.eigh(information)
         # A ridge along which the likelihood is flat is as wide as the priors leave it, and no wider.
         root = np.maximum(curvature, 1e-2)
@@ -385,7 +385,7 @@ def _round_coordinates(information: Floats) -> Floats:
     return np.asarray(vectors / np.sqrt(np.maximum(np.abs(curvature), 0.5)))
 
 
-def _information(density: Surface, x: Floats, width: float = 1e-4) -> Floats:
+def observed_information(density: Surface, x: Floats, width: float = 1e-4) -> Floats:
     """Minus the Hessian of the log posterior, from differences of the gradient."""
     found = np.empty((len(x), len(x)))
     for i in range(len(x)):
@@ -405,11 +405,11 @@ def _start_from_labels(density: Model) -> Floats:
     x = density.start() if isinstance(density, LinearDensity) else density.layout.mean.copy()
     cell = table.cell
     # Of a large table's part, a rater or a criterion may have no label.
-    usual = _mean_by_code(table.criterion, table.value, len(table.criteria))
+    usual = mean_by_code(table.criterion, table.value, len(table.criteria))
     # A cell's mean, drawn to its criterion's, so that a cell of one label tells something too.
     of_cell = np.bincount(cell, usual[table.criterion]) / np.bincount(cell)
     mean = (np.bincount(cell, table.value) + of_cell) / (np.bincount(cell) + 1)
-    away = _mean_by_code(table.rater, table.value - mean[cell], len(table.raters))
+    away = mean_by_code(table.rater, table.value - mean[cell], len(table.raters))
     x += _severities(density, away)
     if isinstance(density, Density):
         _set_steps(density, x, np.zeros(len(table.criteria), dtype=int))
@@ -424,7 +424,7 @@ def _severities(density: Model, wanted: Floats) -> Floats:
     return found
 
 
-def _mean_by_code(of: Ints, value: Floats | Ints, n: int) -> Floats:
+def mean_by_code(of: Ints, value: Floats | Ints, n: int) -> Floats:
     """The mean value of each code; 0 for one without any."""
     return np.asarray(np.bincount(of, value, n) / np.maximum(np.bincount(of, minlength=n), 1))
 
@@ -566,8 +566,10 @@ def jax_value(density: Model) -> Callable[[Any], Any]:
 
     cells = density.table.cells
     width = density.table.n_blocks * len(density.table.raters) * density.table.n_categories
-    by_label = _pad([cells.column[a:b] for a, b in zip(cells.start[:-1], cells.start[1:], strict=True)], width)
-    by_cell = [_pad(g.patterns, len(g.cells)) for g in density.grids]
+    by_label = padded_positions(
+        [cells.column[a:b] for a, b in zip(cells.start[:-1], cells.start[1:], strict=True)], width
+    )
+    by_cell = [padded_positions(g.patterns, len(g.cells)) for g in density.grids]
 
     def summing(place: Ints, blank: int) -> Callable[[Any], Any]:
         if len(place) * blank <= MOST_DENSE:
@@ -588,7 +590,7 @@ def jax_value(density: Model) -> Callable[[Any], Any]:
     return value
 
 
-def _pad(rows: Sequence[Ints], blank: int) -> Ints:
+def padded_positions(rows: Sequence[Ints], blank: int) -> Ints:
     """Rows of positions of the same length, filled with a position that holds nothing."""
     found = np.full((len(rows), max(map(len, rows))), blank)
     for i, row in enumerate(rows):

@@ -404,16 +404,20 @@ class Step:
 
     def again_from(self, halves: float) -> float:
         """Return ρ with the same number of new choices, from the observed halves."""
-        return math.tanh(_z(halves) + _z(self.again) - _z(self.halves))
+        return math.tanh(clipped_z(halves) + clipped_z(self.again) - clipped_z(self.halves))
 
     def best_from(self, again: float) -> float:
         """Return ρ with the true similarities, from ρ with new choices; 0 if those do not agree."""
         if not again > 0:
             return 0.0
-        return max(math.tanh(_z(self.mind) + _z(math.sqrt(again)) - _z(math.sqrt(max(self.again, 0.0)))), 0.0)
+        return max(
+            math.tanh(clipped_z(self.mind) + clipped_z(math.sqrt(again)) - clipped_z(math.sqrt(max(self.again, 0.0)))),
+            0.0,
+        )
 
 
-def _z(value: float) -> float:
+def clipped_z(value: float) -> float:
+    """Fisher's z of a correlation, clipped at ±`NEARLY_ALIKE`."""
     return math.atanh(min(max(value, -NEARLY_ALIKE), NEARLY_ALIKE))
 
 
@@ -428,10 +432,10 @@ def mean_half_correlation(robin: RoundRobin, rng: np.random.Generator, n: int | 
 
 def _half_correlation(at: Ints, kept: Floats, n_pairs: int, rng: np.random.Generator) -> float:
     half = rng.permutation(len(at)) < len(at) // 2
-    return correlation(_shares(at[half], kept[half], n_pairs), _shares(at[~half], kept[~half], n_pairs))
+    return correlation(pair_shares(at[half], kept[half], n_pairs), pair_shares(at[~half], kept[~half], n_pairs))
 
 
-def _shares(at: Ints, kept: Floats, n_pairs: int) -> Floats:
+def pair_shares(at: Ints, kept: Floats, n_pairs: int) -> Floats:
     """Equation 1 of each ranked pair; NaN if it was not compared."""
     n = np.bincount(at.ravel() + 1, minlength=n_pairs + 1)[1:]
     together = np.bincount(at.ravel() + 1, kept.ravel(), n_pairs + 1)[1:]
@@ -443,14 +447,14 @@ def step_to_whole(robin: RoundRobin, member: Ints, rng: np.random.Generator) -> 
     """The step from halves of these choices to the whole: by the model or, of many pairs, without their third texts."""
     sizes = np.bincount(robin.document)
     if len(member) > MOST_MODELLED or int((sizes * (sizes - 1) // 2).max()) > MOST_OF_MODEL:
-        return _step_of_pairs(robin, rng)
+        return step_of_pairs(robin, rng)
     model = PairModel.of(robin, member)
     model.fit()
     drawn = [model.draw(rng) for _ in range(DRAWS)]
     return Step(*(float(np.nanmean(column)) if np.isfinite(column).any() else 0.0 for column in np.array(drawn).T))
 
 
-def _step_of_pairs(robin: RoundRobin, rng: np.random.Generator) -> Step:
+def step_of_pairs(robin: RoundRobin, rng: np.random.Generator) -> Step:
     """Pairs whose chance to be kept is drawn from a beta distribution with the moments of equation 1."""
     x, n = robin.share, robin.counts[1]
     many = n > 1
@@ -562,18 +566,18 @@ class PairModel:
 
     def draw(self, rng: np.random.Generator) -> tuple[float, float, float]:
         """A study simulated from the fit and its uncertainty: ρ of its halves, of another study, of true strengths."""
-        theta = self._draw_strengths(rng)
+        theta = self.draw_strengths(rng)
         at, n = self.robin.at, len(self.robin)
-        kept = self._choose(theta, self.member, rng)
-        shares = _shares(at, kept, n)
-        renamed = self._permute_texts(rng)[self.member]
-        other = _shares(self._ranked_pairs(renamed), self._choose(theta, renamed, rng), n)
+        kept = self.draw_kept_pairs(theta, self.member, rng)
+        shares = pair_shares(at, kept, n)
+        renamed = self.permute_texts(rng)[self.member]
+        other = pair_shares(self.ranked_pairs(renamed), self.draw_kept_pairs(theta, renamed, rng), n)
         halves = [_half_correlation(at, kept, n, rng) for _ in range(HALVES_OF_DRAW)]
         known = [one for one in halves if math.isfinite(one)]
         mean = float(np.mean(known)) if known else float("nan")
-        return mean, correlation(shares, other), correlation(shares, self._mean_chances(theta))
+        return mean, correlation(shares, other), correlation(shares, self.mean_chances(theta))
 
-    def _draw_strengths(self, rng: np.random.Generator) -> Floats:
+    def draw_strengths(self, rng: np.random.Generator) -> Floats:
         """θ of every two texts, drawn around its mode, as spread as equation 1 is; laid out as `blocks`."""
         t = self.t + np.sqrt(self.variance_t) * rng.normal(size=len(self.t))
         u = self.u + np.sqrt(self.variance_u) * rng.normal(size=len(self.u))
@@ -582,28 +586,29 @@ class PairModel:
         low, high = 0.0, 4.0
         for _ in range(20):
             middle = (low + high) / 2
-            low, high = (middle, high) if self._expected_variance(middle * theta) < wanted else (low, middle)
+            low, high = (middle, high) if self.expected_variance(middle * theta) < wanted else (low, middle)
         return np.asarray(theta * (low + high) / 2)
 
-    def _expected_variance(self, theta: Floats) -> float:
+    def expected_variance(self, theta: Floats) -> float:
         """Of equation 1 over the ranked pairs, on these triplets."""
-        chance = choice_probabilities(theta[self._pair_places(self.member)])
+        chance = choice_probabilities(theta[self.pair_places(self.member)])
         at, n = self.robin.at, len(self.robin)
         number = self.robin.counts[1]
         mean = np.bincount(at.ravel() + 1, chance.ravel(), n + 1)[1:] / number
         noise = np.bincount(at.ravel() + 1, (chance * (1 - chance)).ravel(), n + 1)[1:] / number**2
         return float(mean.var() + noise.mean() * (1 - 1 / n))
 
-    def _pair_places(self, member: Ints) -> Ints:
+    def pair_places(self, member: Ints) -> Ints:
+        """Places of the three pairs of each triplet in `blocks`: (choices, 3)."""
         return np.stack([self.blocks.where(member[:, i], member[:, j]) for i, j in PLACES], axis=1)
 
-    def _choose(self, theta: Floats, member: Ints, rng: np.random.Generator) -> Floats:
+    def draw_kept_pairs(self, theta: Floats, member: Ints, rng: np.random.Generator) -> Floats:
         """Which pair each choice keeps: (choices, 3) of 0 and 1."""
-        edges = np.cumsum(choice_probabilities(theta[self._pair_places(member)]), axis=1)[:, :2]
+        edges = np.cumsum(choice_probabilities(theta[self.pair_places(member)]), axis=1)[:, :2]
         place = (rng.random(len(member))[:, None] > edges).sum(axis=1)
         return np.asarray(place[:, None] == np.arange(3), dtype=float)
 
-    def _permute_texts(self, rng: np.random.Generator) -> Ints:
+    def permute_texts(self, rng: np.random.Generator) -> Ints:
         """Other names for the texts of each document: the same design with other thirds."""
         there = np.unique(self.member)
         document = self.robin.document[there]
@@ -619,10 +624,11 @@ class PairModel:
         index[self.blocks.where(first, second)] = index[self.blocks.where(second, first)] = np.arange(len(first))
         return index
 
-    def _ranked_pairs(self, member: Ints) -> Ints:
-        return np.asarray(self._index[self._pair_places(member)])
+    def ranked_pairs(self, member: Ints) -> Ints:
+        """Ranked pairs of each triplet, −1 for a pair that is not ranked: (choices, 3)."""
+        return np.asarray(self._index[self.pair_places(member)])
 
-    def _mean_chances(self, theta: Floats) -> Floats:
+    def mean_chances(self, theta: Floats) -> Floats:
         """Mean chance of each ranked pair over all thirds of its document: (pairs,)."""
         first, second, document = self.robin.first, self.robin.second, self.robin.document
         there = np.unique(self.member)

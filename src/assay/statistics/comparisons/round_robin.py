@@ -475,14 +475,14 @@ def permuted_correlations(
     if len(some) > MOST_PERMUTED:
         some = np.sort(rng.choice(len(some), MOST_PERMUTED, replace=False))
     rank, first, second = ranks.rank[some], robin.first[some], robin.second[some]
-    scores = [_known_ranks(one) for one in values]
+    scores = [known_ranks(one) for one in values]
     mine = np.flatnonzero(robin.ranked)
     document = robin.document[mine]
     by_document = mine[np.argsort(document, kind="stable")]
 
     def correlate(place: Ints) -> list[float]:
         at = blocks.where(place[first], place[second])
-        return [_known_correlation(rank, one[at]) for one in scores]
+        return [known_correlation(rank, one[at]) for one in scores]
 
     place = np.arange(len(robin.document))
     found, drawn = np.array(correlate(place)), np.empty((n, len(values)))
@@ -492,7 +492,7 @@ def permuted_correlations(
     return found, drawn
 
 
-def _known_ranks(values: Floats) -> Floats:
+def known_ranks(values: Floats) -> Floats:
     """Mid-ranks of the values that are known."""
     found = np.full(len(values), np.nan)
     known = np.isfinite(values)
@@ -500,7 +500,7 @@ def _known_ranks(values: Floats) -> Floats:
     return found
 
 
-def _known_correlation(a: Floats, b: Floats) -> float:
+def known_correlation(a: Floats, b: Floats) -> float:
     """Correlation over the pairs with both values; 0 if one of them does not vary."""
     known = np.isfinite(b)
     if not known.all():

@@ -85,11 +85,11 @@ def bradley_terry(wins: Floats, ties: Floats | None = None, start: Floats | None
         strengths = np.full((len(part), n), np.nan) if middle is None else _chord(part, tie, *middle)
         left = np.isnan(strengths).any(axis=1)
         if left.any():
-            strengths[left] = _newton(part[left], None if tie is None else tie[left], begin)
+            strengths[left] = newton_ratings(part[left], None if tie is None else tie[left], begin)
         lost = np.isnan(strengths).any(axis=1)
         if begin.any() and lost.any():
             # From strengths of other votes a full step can diverge; from 0 it does not.
-            strengths[lost] = _newton(part[lost], None if tie is None else tie[lost], np.zeros(n))
+            strengths[lost] = newton_ratings(part[lost], None if tie is None else tie[lost], np.zeros(n))
         found.append(strengths)
     return np.concatenate(found).reshape(wins.shape[:-1])
 
@@ -97,10 +97,10 @@ def bradley_terry(wins: Floats, ties: Floats | None = None, start: Floats | None
 def _middle(wins: Floats, ties: Floats | None, start: Floats) -> tuple[Floats, Floats] | None:
     """Parameters of the mean of the tables, and the inverse of its curvature; None without a finite estimate."""
     mean, tied = wins.mean(axis=0, keepdims=True), None if ties is None else ties.mean(axis=0, keepdims=True)
-    first = _newton(mean, tied, start, whole=True)
+    first = newton_ratings(mean, tied, start, whole=True)
     if np.isnan(first).any():
         return None
-    return first[0], np.linalg.inv(_fix_mean(_slopes(mean, tied, first)[1], wins.shape[-1])[0])
+    return first[0], np.linalg.inv(_fix_mean(likelihood_slopes(mean, tied, first)[1], wins.shape[-1])[0])
 
 
 def _chord(wins: Floats, ties: Floats | None, first: Floats, inverse: Floats) -> Floats:
@@ -112,7 +112,9 @@ def _chord(wins: Floats, ties: Floats | None, first: Floats, inverse: Floats) ->
     point = np.repeat(first[None], len(wins), axis=0)
     left, done = np.arange(len(wins)), np.full(point.shape, np.nan)
     for _ in range(CHORDS):
-        step = _slopes(wins[left], None if ties is None else ties[left], point[left], curved=False)[0] @ inverse
+        step = (
+            likelihood_slopes(wins[left], None if ties is None else ties[left], point[left], curved=False)[0] @ inverse
+        )
         point[left] += step
         settled = np.abs(step).max(axis=1) < 1e-10
         done[left[settled]] = point[left[settled]]
@@ -123,15 +125,15 @@ def _chord(wins: Floats, ties: Floats | None, first: Floats, inverse: Floats) ->
     return np.asarray(strengths - strengths.mean(axis=1, keepdims=True))
 
 
-def _newton(wins: Floats, ties: Floats | None, start: Floats, whole: bool = False) -> Floats:
+def newton_ratings(wins: Floats, ties: Floats | None, start: Floats, whole: bool = False) -> Floats:
     """`bradley_terry` for some tables, each with its own curvature: (tables, systems), or all parameters."""
     tables, n = wins.shape[:2]
     point = np.zeros((tables, n if ties is None else n + 1))
     point[:, :n] = start
     left, done = np.arange(tables), np.full(point.shape, np.nan)
     for _ in range(STEPS):
-        gradient, curvature = _slopes(wins[left], None if ties is None else ties[left], point[left])
-        step = _solve(_fix_mean(curvature, n), gradient)
+        gradient, curvature = likelihood_slopes(wins[left], None if ties is None else ties[left], point[left])
+        step = solve_steps(_fix_mean(curvature, n), gradient)
         length = np.abs(step).max(axis=1)
         point[left] += step * np.minimum(1.0, 4.0 / np.maximum(length, 1e-300))[:, None]
         here = point[left]
@@ -145,7 +147,7 @@ def _newton(wins: Floats, ties: Floats | None, start: Floats, whole: bool = Fals
     return done if whole else done[:, :n]
 
 
-def _solve(curvature: Floats, gradient: Floats) -> Floats:
+def solve_steps(curvature: Floats, gradient: Floats) -> Floats:
     """Steps that make the gradients 0, (tables, parameters); NaN for a table that holds some parameter in no way.
 
     A resample of few items may leave out all votes on two systems.
@@ -166,13 +168,13 @@ def _fix_mean(curvature: Floats, n: int) -> Floats:
     return curvature
 
 
-def _slopes(wins: Floats, ties: Floats | None, point: Floats, curved: bool = True) -> tuple[Floats, Floats]:
+def likelihood_slopes(wins: Floats, ties: Floats | None, point: Floats, curved: bool = True) -> tuple[Floats, Floats]:
     """Gradient of the log likelihood and, if requested, minus its second derivatives."""
     return _half(wins, point, curved) if ties is None else _davidson(wins, ties, point, curved)
 
 
 def _half(wins: Floats, point: Floats, curved: bool) -> tuple[Floats, Floats]:
-    """`_slopes` with a tie as half a vote for each."""
+    """`likelihood_slopes` with a tie as half a vote for each."""
     votes = wins + wins.swapaxes(1, 2)
     chance = point[:, None, :] - point[:, :, None]
     np.exp(chance, out=chance)
@@ -301,7 +303,7 @@ def newton_step(slopes: Floats, systems: int) -> Floats:
     """One step of Newton's method from gradient and curvature, (..., width + width²); NaN where nothing holds it."""
     k = math.isqrt(slopes.shape[-1])  # of k + k², which is less than (k + 1)²
     flat = slopes.reshape(-1, k + k * k)
-    step = _solve(_fix_mean(flat[:, k:].reshape(-1, k, k).copy(), systems), flat[:, :k])
+    step = solve_steps(_fix_mean(flat[:, k:].reshape(-1, k, k).copy(), systems), flat[:, :k])
     step[:, :systems] -= step[:, :systems].mean(axis=1, keepdims=True)
     return np.asarray(step.reshape(*slopes.shape[:-1], k))
 

@@ -133,7 +133,7 @@ def bounded_step(
     held &= gradient > 0
     best = np.zeros(k)
     for _ in range(4 * k + 8):
-        best, multiplier = _equality_step(ridge, gradient, theta, held, along, target)
+        best, multiplier = equality_step(ridge, gradient, theta, held, along, target)
         out = ~held & (theta + best < 0)
         if out.any():
             # Hold the one that would go furthest beyond.
@@ -150,7 +150,7 @@ def bounded_step(
     return np.maximum(best, -theta)
 
 
-def _equality_step(
+def equality_step(
     curvature: Floats, gradient: Floats, theta: Floats, held: Bools, along: Floats | None, target: float
 ) -> tuple[Floats, float]:
     """The step with some variances taken to 0, and the multiplier of the constraint."""
@@ -224,8 +224,8 @@ def profile(fitted: RemlFit, quantity: Ratio, confidence: float, df: float | Non
     error = standard_error(fitted, quantity)
     scale = error if np.isfinite(error) and error > 0 else max(value, 0.05 * _total(fitted, quantity))
     down, up = _Side(fitted, quantity), _Side(fitted, quantity)
-    low = 0.0 if value <= 0 else _find_end(down, value, -scale, level, 0.0)
-    return low, _find_end(up, value, scale, level, cap)
+    low = 0.0 if value <= 0 else find_end(down, value, -scale, level, 0.0)
+    return low, find_end(up, value, scale, level, cap)
 
 
 def profile_p(fitted: RemlFit, quantity: Ratio, null: float, df: float | None = None) -> float:
@@ -258,7 +258,7 @@ class _Side:
         """Return √(profile deviance at the value minus the deviance of the fit)."""
         along, target = self.quantity.constraint(value)
         likelihood = self.fitted.likelihood
-        start = _project(self.theta, along, target)
+        start = project_variances(self.theta, along, target)
         if start is None:
             return np.inf
         try:
@@ -271,7 +271,7 @@ class _Side:
         return float(np.sqrt(max(deviance - self.fitted.deviance, 0.0)))
 
 
-def _project(theta: Floats, along: Floats, target: float) -> Floats | None:
+def project_variances(theta: Floats, along: Floats, target: float) -> Floats | None:
     """Variances near these that meet a linear condition, with a residual above 0 if possible; None if there are
     none."""
     total = theta.sum()
@@ -288,7 +288,7 @@ def _project(theta: Floats, along: Floats, target: float) -> Floats | None:
     return None
 
 
-def _find_end(side: _Side, value: float, step: float, level: float, bound: float) -> float:
+def find_end(side: _Side, value: float, step: float, level: float, bound: float) -> float:
     """The value at which the root deviance reaches the level on one side: secants within a bracket."""
     inner, inner_root = value, 0.0
     outer, outer_root = bound, np.nan
@@ -308,13 +308,13 @@ def _find_end(side: _Side, value: float, step: float, level: float, bound: float
                 inner, inner_root = at, root
             else:
                 outer, outer_root = at, root
-        at = _next_trial(inner, inner_root, outer, outer_root, value, step, level)
+        at = next_trial(inner, inner_root, outer, outer_root, value, step, level)
         if np.isfinite(outer) and abs(outer - inner) <= 1e-6 * max(abs(value), abs(step)):
             return at
     return at
 
 
-def _next_trial(
+def next_trial(
     inner: float, inner_root: float, outer: float, outer_root: float, value: float, step: float, level: float
 ) -> float:
     """Further out by the slope so far, or between the two ends of the bracket."""
