@@ -492,8 +492,10 @@ _EVERYDAY = str.maketrans({"−": "-", "–": "-", "’": "'", "\ufe0f": "", "�
 
 def plain(text: str) -> str:
     """Digits and letters in their everyday form; invisible characters gone."""
-    if text.isascii() and text.isprintable():
+    if not text.isascii():
+        text = unicodedata.normalize("NFKC", text).translate(_EVERYDAY)
+        text = re.sub(r"[^\D0-9]", lambda one: str(unicodedata.decimal(one[0])), text)
+    elif text.isprintable():
         return text
-    text = unicodedata.normalize("NFKC", text).translate(_EVERYDAY)
-    text = re.sub(r"[^\D0-9]", lambda one: str(unicodedata.decimal(one[0])), text)
-    return "".join(c for c in text if c in "\n\t" or unicodedata.category(c) not in ("Cf", "Cc", "Cs"))
+    hidden = [c for c in set(text) if c not in "\n\t" and unicodedata.category(c) in ("Cf", "Cc", "Cs")]
+    return text.translate(dict.fromkeys(map(ord, hidden))) if hidden else text

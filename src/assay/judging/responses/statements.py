@@ -494,6 +494,9 @@ _ABROAD = re.compile(
     r"|(?:答案|评分|評分|分数|标签|答え|回答|評価|スコア)(?:是|为|為|は)\s*:?\s*|(?:정답|답변|답|점수)(?:은|는)\s*",
     re.IGNORECASE,
 )
+_IS_ABROAD = re.compile(r"\s(?:lautet|beträgt|ist|est|es|è|é)\b", re.IGNORECASE)
+"""The verb of such a statement: a quick check of texts in English, which have none."""
+
 _GIVEN_ABROAD = re.compile(
     r"\b(?:ich\s+(?:schätze|gebe|vergebe|wähle|bewerte|würde|möchte)"
     r"|je\s+(?:(?:lui|leur|vous|te)\s+)?(?:donne|choisis|note|mets|donnerais|choisirais|noterais|mettrais|dirais)"
@@ -512,8 +515,9 @@ _ABROAD_ENDS = re.compile(
 
 def find_in_other_languages(text: str, scale: Scale) -> Iterator[Statement]:
     """ "Die Antwort lautet 4", "la réponse est 4", "ich gebe 4", "答案是4": as in English, the last counts."""
+    may_have_verb = not text.isascii() or _IS_ABROAD.search(text) is not None
     for one in [
-        *list(_ABROAD.finditer(text))[-MOST_STATEMENTS:],
+        *(list(_ABROAD.finditer(text))[-MOST_STATEMENTS:] if may_have_verb else ()),
         *list(_GIVEN_ABROAD.finditer(text))[-MOST_STATEMENTS:],
     ]:
         if _SUPPOSED_ABROAD.search(clause_before(text, one.start())):
