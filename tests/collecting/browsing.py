@@ -23,6 +23,7 @@ from annotating import Server, invite_people
 from assay.study.definition import Study, load_study
 from assay.study.store import tables
 from assay.study.store.connection import Store, open_store
+from chromium import launch_chromium
 from waiting import wait_until
 
 SCREENSHOTS = Path(os.environ.get("ASSAY_SCREENSHOTS") or Path(__file__).parents[2] / "build" / "screenshots")
@@ -128,9 +129,7 @@ class Browser:
         from playwright.sync_api import sync_playwright
 
         self._playwright = sync_playwright().start()
-        path = os.environ.get("CHROMIUM", "/usr/bin/chromium")
-        options: dict[str, Any] = {"executable_path": path} if Path(path).exists() else {}
-        self._browser = self._playwright.chromium.launch(args=["--no-sandbox", "--disable-dev-shm-usage"], **options)
+        self._browser = launch_chromium(self._playwright)
         self._contexts: list[Any] = []
         self.complaints: list[str] = []
         self.hosts: set[str] = set()

@@ -21,6 +21,7 @@ from assay.errors import AssayError, DesignError
 from assay.reporting import page as pages
 from assay.reporting import pictures, tables
 from assay.reporting.page import Card, Copy, Marks, NextStep, Page, Part, Picture, Section, page_of, print_page
+from chromium import launch_chromium
 
 pytestmark = pytest.mark.xdist_group("page")  # one process, so that the page is made once
 
@@ -328,9 +329,8 @@ def written(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module")
 def browser() -> Iterator[Any]:
     sync_api = pytest.importorskip("playwright.sync_api", reason="needs Playwright")
-    path = os.environ.get("CHROMIUM") or shutil.which("chromium")
     with sync_api.sync_playwright() as playwright:
-        found = playwright.chromium.launch(executable_path=path, args=["--no-sandbox", "--disable-dev-shm-usage"])
+        found = launch_chromium(playwright)
         yield found
         found.close()
 

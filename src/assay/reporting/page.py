@@ -509,7 +509,15 @@ class Page:
         return target
 
 
-BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome", "msedge")
+BROWSERS = (
+    "chromium",
+    "chromium-browser",
+    "google-chrome",
+    "google-chrome-stable",
+    "chrome",
+    "msedge",
+    "chromium-headless-shell",
+)
 """Names of browsers that can print a page."""
 
 
