@@ -185,7 +185,7 @@ def test_penalty_is_chosen_on_folds_with_all_labels_in_training(monkeypatch, lab
         return np.full((len(z), 3), 1 / 3) * (1 - far / 2)
 
     monkeypatch.setattr("assay.training.baselines.fit_odds", fit)
-    monkeypatch.setattr("assay.training.baselines._odds", odds)
+    monkeypatch.setattr("assay.training.baselines.odds_shares", odds)
     x = np.random.default_rng(0).normal(size=(6, 2))
     ordinal_regression(x, np.eye(3)[label], x[:1], np.array(inner))
     assert [penalty for penalty, _ in asked[:-1]] == penalties
