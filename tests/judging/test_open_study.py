@@ -137,7 +137,9 @@ def test_open_study_refuses_folders_without_a_study(tmp_path, make_study):
         study.labels()
     with pytest.raises(JudgeError, match=r"'m2' is not in study\.yaml"):
         study.ask(judges=["m2"])
-    with pytest.raises(JudgeError):  # nothing answers at this address
-        study.ask(progress=False)
+    with ChatServer(lambda n, body, server: Say(status=401)) as server:
+        refused = assay.open_study(make_study(2, server.url).folder)
+        with pytest.raises(JudgeError, match="HTTP 401"):
+            refused.ask(progress=False)
     (study.folder / "study.yaml").unlink()
     assert "study.yaml" in study._repr_html_()
