@@ -487,14 +487,16 @@ def find_in_sentences(text: str, scale: Scale) -> Iterator[Statement]:
         yield Statement(one.start(), one.end(), label, decides, _subject(before, one["of"]) or _part(rest))
 
 
+_IS = r"\s(?:lautet|beträgt|ist|est|es|è|é)\b"
+
 _ABROAD = re.compile(
     r"\b(?:antwort|bewertung|wertung|einstufung|réponse|note|étiquette|respuesta|calificación|puntuación|etiqueta|risposta"
     r"|valutazione|etichetta|resposta|avaliação|nota)\b[*_]*(?:\s+(?:correct[ae]|corretta|richtige|final[ea]?))?"
-    r"\s+(?:lautet|beträgt|ist|est|es|è|é)\b\s*:?\s*"
+    rf"\s*{_IS}\s*:?\s*"
     r"|(?:答案|评分|評分|分数|标签|答え|回答|評価|スコア)(?:是|为|為|は)\s*:?\s*|(?:정답|답변|답|점수)(?:은|는)\s*",
     re.IGNORECASE,
 )
-_IS_ABROAD = re.compile(r"\s(?:lautet|beträgt|ist|est|es|è|é)\b", re.IGNORECASE)
+_IS_ABROAD = re.compile(_IS, re.IGNORECASE)
 """The verb of such a statement: a quick check of texts in English, which have none."""
 
 _GIVEN_ABROAD = re.compile(
