@@ -17,6 +17,7 @@ from odd_replies import odd_replies
 
 from assay.data.scales import Nominal, parse_scale
 from assay.judging.responses import replies
+from assay.judging.responses.forms import FINDERS
 from assay.judging.responses.label_words import DOUBTFUL, NEAR, is_bare, label_on_scale
 from assay.judging.responses.replies import (
     AMBIGUOUS,
@@ -29,7 +30,6 @@ from assay.judging.responses.replies import (
     read_reply,
 )
 from assay.judging.responses.statements import (
-    FINDERS,
     find_given,
     find_in_json,
     find_in_marks,
@@ -196,8 +196,9 @@ OF_KINDS = [row for rows in (*KINDS["kinds"].values(), *(KINDS[name] for name in
 
 MORE = yaml.safe_load((Path(__file__).parent / "reply_draws.yaml").read_text(encoding="utf-8"))
 IN_DRAWS = {
-    draw: [row for rows in MORE[draw].values() for row in rows]
-    for draw in ("first", "second", "third", "fourth", "fifth", "sixth")
+    draw: [row for rows in kinds.values() for row in rows]
+    for draw, kinds in MORE.items()
+    if draw not in ("scales", "criteria", "names", "says")
 }
 
 
@@ -409,7 +410,8 @@ def test_names_of_labels_forgive_case_and_hyphens_and_nothing_else():
     assert read_reply("It is not Part-Of", RELATIONS).label is None
     toxic = parse_scale("nominal:toxic,not toxic")
     assert read_reply("Label: Not toxic", toxic).label == "not toxic"
-    assert read_reply("It is not toxic", toxic).label is None
+    assert read_reply("It is not toxic", toxic).label == "not toxic"
+    assert read_reply("It isn't toxic", toxic).label is None
 
 
 @pytest.mark.parametrize(
@@ -571,6 +573,9 @@ def test_order_in_which_finders_are_asked():
         ("find_in_lines", False, False, None),
         ("find_in_keyed_lines", False, False, False),
         ("find_bold_ending", False, False, False),
+        ("find_only_label", False, False, False),
+        ("find_only_number", False, False, False),
+        ("find_only_side", False, False, False),
     ]
 
 

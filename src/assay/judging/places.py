@@ -40,6 +40,12 @@ _CRITERION_HEADING = re.compile(
 )
 """A heading that is the name, above a line that is the label."""
 
+_PART_ENDS = re.compile(r"\s*[,;|]\s+(?:and\s+)?|\.\s+|\s+and\s+")
+_CRITERION_PART = re.compile(
+    r"[\s*_#>•-]*(?P<name>[^\W\d][^:：=\n|*]{0,60}?)[*_]*\s*(?:[:：=→–—]|\s-\s|\b(?:is|gets|an?)\b(?:\s+an?\b)?)\s*(?P<rest>[*_\"'`]*[-+]?\d[^:：=\n]{0,20}?)[.\s]*"
+)
+"""A part of a line that labels several criteria by numbers: ``Accuracy: 2, fluency: 4 and tone: 3``."""
+
 _CRITERION_TAG = re.compile(r"<(?P<name>[^<>/\n]{1,80})>\s*(?P<rest>[^<>\n]{1,200}?)\s*</[^<>\n]{1,80}>")
 _ATTRIBUTE = re.compile(r"\b\w+\s*=\s*[\"']?(?P<value>[^\"'<>=]+)")
 
@@ -55,6 +61,9 @@ def find_criterion_lines(text: str, scale: Scale, criterion: Criterion) -> list[
     if not (criterion.is_one_of_several or criterion.may_be_named(text)):
         return []
     places = [(one, criterion.rank(one["name"])) for one in CRITERION_LINE.finditer(text)]
+    parts = _parts_of_lines(text, criterion) if scale.numeric and criterion.is_one_of_several else []
+    whole = [(one.start(), one.end()) for one, _ in parts]
+    places = [each for each in places if not any(each[0].start() <= at < each[0].end() for at, _ in whole)] + parts
     for pattern in (_CRITERION_ROW, _CRITERION_HEADING):
         places += [(one, criterion.rank(one["name"])) for one in pattern.finditer(text)]
     places += [(one, _tag_rank(one["name"], criterion)) for one in _CRITERION_TAG.finditer(text)]
@@ -78,6 +87,20 @@ def find_criterion_lines(text: str, scale: Scale, criterion: Criterion) -> list[
     found = [one for one in found if one.about == "overall"] if is_whole_only else found
     is_usual = has_own or len({one.about for one in usual}) > 1
     return sorted([*usual, *found], key=lambda one: one.at) if is_usual else found
+
+
+def _parts_of_lines(text: str, criterion: Criterion) -> list[tuple[re.Match[str], int | None]]:
+    """The parts of the lines of which each part labels a criterion."""
+    found = []
+    for line in re.finditer(r"[^\n]+", text):
+        ends = [one.span() for one in _PART_ENDS.finditer(text, line.start(), line.end())]
+        begins, stops = [line.start(), *(end for _, end in ends)], [*(at for at, _ in ends), line.end()]
+        spans = [span for span in zip(begins, stops, strict=True) if text[slice(*span)].strip(" .")]
+        parts = [_CRITERION_PART.fullmatch(text, *span) for span in spans] if len(spans) > 1 else []
+        ranked = [(one, criterion.rank(one["name"])) for one in parts if one is not None]
+        if len(ranked) == len(spans) > 1 and all(rank is not None for _, rank in ranked):
+            found += ranked
+    return found
 
 
 def _tag_rank(tag: str, criterion: Criterion) -> int | None:

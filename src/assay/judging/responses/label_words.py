@@ -56,14 +56,14 @@ WORD = re.compile(rf"\b(?:{'|'.join(_WORDS)})\b", re.IGNORECASE)
 _STARS = re.compile(r"([★⭐]+)☆*")
 
 _ENDS = (
-    r"\s+[-—–]+\s|[.!]\s|;|\n|\s*\(|\s*\||[\"'`]\s*[,}]|,\s|,(?=[\u3040-\u9fff])|:\s"
+    r"\s+[-—–]+\s|[.!]\s|。|;|\n|\s*\(|\s*\||[\"'`]\s*[,}]|,\s|,(?=[\u3040-\u9fff])|:\s"
     r"|,?\s+(?:because|since|as|due|given|based|porque|parce\s+que|weil|denn|perché|poiché)\b"
 )
 _LINE_SPLITS = re.compile(_ENDS, re.IGNORECASE)
 """The end of the words of a label, before its explanation."""
 
 _SPLITS = re.compile(
-    rf"{_ENDS}|\s+(?:for|on|in|with|which|but|although|though|or|and|to|over|than|from|à|pour|für|para|por|per)\b",
+    rf"{_ENDS}|\s+(?:for|on|in|with|which|but|although|though|or|and|to|over|than|from|here|overall|à|pour|für|para|por|per)\b",
     re.IGNORECASE,
 )
 """The same for a text that certainly states a label: ``5 for its wit``."""
@@ -78,13 +78,13 @@ BULLET = re.compile(
 """The beginnings of a line."""
 
 _LEADING = re.compile(
-    r"^(?:(?:an?|the|my|final)\s+)*(?:(?:strong|solid|clear|firm)\s+(?=\d))?(?:(?:option|answer|label|category|choice|class|rating|score|grade|verdict|model|response)s?\b)?"
+    r"^(?:(?:an?|the|my|final)\s+)*(?:(?:strong|solid|clear|firm|fair|decent)\s+(?=\d))?(?:(?:option|answer|label|category|choice|class|rating|score|grade|verdict|model|response)s?\b)?"
     r"[\s:=]*(?:(?:of|as|is)\b)?[\s:]*",
     re.IGNORECASE,
 )
 _CORRECTED = re.compile(
     r"^[\s,;.()—–-]*(?:wait|no|nope|oops|actually|(?:scratch|strike|cancel|make) that|hold on|never ?mind|I mean"
-    r"|rather|correction|revised|corrected)\b",
+    r"|rather(?!\s+than)|correction|revised|corrected)\b",
     re.IGNORECASE,
 )
 TURNING = re.compile(
@@ -197,6 +197,7 @@ def is_in_doubt(rest: str, label: Label, scale: Scale) -> bool:
     if (
         not scale.numeric
         and scale.kind not in _READERS
+        and not str(label).isdigit()
         and (_IN_PART.match(rest) or _BEGUN.match(rest) or _DENIED.match(rest))
     ):
         return True
@@ -364,7 +365,7 @@ def _value(stated: str, scale: Scale) -> float:
 
 _FIRST = {"first", "a", "former", "a > b", "a >> b", "b < a"}
 _SECOND = {"second", "b", "latter", "b > a", "b >> a", "a < b"}
-_TIE = {"tie", "tied", "a tie", "draw", "neither", "equal", "equally good", "no preference", "a = b"}
+_TIE = {"tie", "tied", "a tie", "draw", "a draw", "neither", "equal", "equally good", "no preference", "a = b"}
 _TIE |= {"both equal", "both are equal", "they are equal"}
 _EQUALLY = re.compile(
     r"(?:(?:both|they)(?: are)? )?equally \w+(?: written)?"
@@ -396,12 +397,13 @@ def _preference(stated: str, scale: Scale) -> int | None:
         if re.match(rf"\W*(?:the\s+)?{THING}\s", stated, re.IGNORECASE):
             words = re.sub(rf"^{number}\b", name, words)
     words = re.sub(
-        r" is (?:the )?(?:clearly |slightly |much )?(?:better|best|superior|preferable|stronger)\b(?: than .*)?| wins$"
+        r" is (?:the )?(?:clearly |slightly |much )?(?:better|best|superior|preferable|stronger|(?:clear )?winner)\b"
+        rf"(?: (?:one|choice|{THING}))?(?: than .*)?| wins$| (?:does|did|has done) (?:a|the) better job$"
         r"| (?:ist|est|es|è|é) (?:\w+ )?(?:besser|mejor|meilleure?|migliore|melhor)$",
         "",
         words,
     )
-    words = re.sub(rf" (?:one|{THING})$", "", words)
+    words = re.sub(rf" (?:one|{THING})$", "", re.sub(r" overall$", "", words))
     if better := _BETTER_IN_ASIA.fullmatch(words):
         return -1 if better["side"] in _FIRST else 1
     if worse := _WORSE.fullmatch(words):

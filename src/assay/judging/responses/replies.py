@@ -18,6 +18,7 @@ from typing import Any
 from assay.data.scales import LONGEST_SPAN_TEXT, Label, Listed, Nominal, Scale, SpanLabels
 from assay.judging.criteria import LABEL_KEYS, REASON_KEYS, Criterion, values_of_criterion
 from assay.judging.places import CRITERION_LINE, CriterionPlaces, find_criterion_lines
+from assay.judging.responses.forms import FINDERS
 from assay.judging.responses.label_words import (
     BULLET,
     DOUBTFUL,
@@ -36,8 +37,8 @@ from assay.judging.responses.label_words import (
 )
 from assay.judging.responses.statements import (
     DECODER,
-    FINDERS,
     MOST_BRACES,
+    NEXT_BOX,
     OF_OTHERS,
     Statement,
     arguments_of,
@@ -292,6 +293,7 @@ def _listed(answer: str, scale: Listed, given: Any, *, is_json: bool) -> Label |
         return None
     names = given
     if given is None:
+        answer = NEXT_BOX.sub("\n", answer)
         boxes = [(one["in"] or one["sign"] or "", one["name"]) for one in _BOX.finditer(answer)]
         boxes = boxes or [(one["said"].strip(":=|*_ \t"), one["name"]) for one in _ANSWERED.finditer(answer)]
         lists = re.findall(r"\[[^\[\]]*\]", answer)
@@ -306,6 +308,7 @@ def _listed(answer: str, scale: Listed, given: Any, *, is_json: bool) -> Label |
         if lead is not None and _WITHOUT.search(lead[0]):
             return None
         words = names.strip()[0 if lead is None else lead.end() :].strip(WRAPPING)
+        words = _LIST_TAIL.sub("", words)
         names = [] if _NONE.fullmatch(spoken(words)) else re.split(r"\s*(?:[,;|>\n]|\band\b)\s*", words)
     if not isinstance(names, list):
         return None
@@ -333,13 +336,21 @@ def _names_of(words: str, scale: Listed) -> list[Label]:
 
 
 _LIST_LEAD = re.compile(
-    r"[\w ]{0,30}:|(?:the|this) \w+ (?:only )?(?:mentions|discusses|covers|addresses|expresses)(?: only)?\b"
-    r"|the (?:only )?(?:topics?|labels?|categor(?:y|ies)|tags?|aspects?|themes?|emotions?)"
+    r"[\w ]{0,30}:|I (?:would )?(?:detect|see|find|identify|assign|choose|select|pick|tag)\b"
+    r"|(?:the|this) \w+ (?:only |mainly |mostly )?(?:mentions|discusses|covers|addresses|expresses|conveys|talks about"
+    r"|is about|touches on|deals with|refers to|comments on|speaks of)(?: only)?\b"
+    r"|the (?:(?!wrong|missing|other)\w+ )?(?:topics?|labels?|categor(?:y|ies)|tags?|aspects?|themes?|emotions?)"
     r"(?: (?:(?:that |which )?(?:the|this) \w+ (?:mentions|discusses|covers)|mentioned|discussed)(?: here)?)?"
     r" (?:is|are)\b",
     re.IGNORECASE,
 )
 """What leads to a list in a line: ``Topics:``, ``The review mentions``, ``The only topic is``."""
+
+_LIST_TAIL = re.compile(
+    r"^only (?=.+ (?:is|are)\b)| (?:is|are) (?:mentioned|discussed|covered|present|addressed)(?: (?:here|in .*))?$",
+    re.I,
+)
+"""What surrounds the names of a sentence: ``Only price is mentioned``."""
 
 _WITHOUT = re.compile(r"\b(?:not|no|without|missing|absent|excluded|rejected)\b|n't\b", re.IGNORECASE)
 _EXCLUDED = re.compile(r"[:–—(-]\s*(?:not|no|isn't|absent|missing|n/a)\b", re.IGNORECASE)
@@ -518,7 +529,8 @@ _NEXT = re.compile(
     r"|\n[ \t]{0,8}\[(?:human|user|system)\][ \t]*(?:\n|:|$)"
     rf"|\n(?:[ \t]{{0,8}}[-*_=]{{3,80}}[ \t]*\n\s{{0,8}})?[^\w\n]{{0,12}}{_ITEM}\s?#?\d+\b"
     rf"|\n[ \t]{{0,8}}[-*_=]{{3,80}}[ \t]*\n\s{{0,8}}[^\w\n]{{0,12}}{_ITEM}\b"
-    r"|(?P<weak>\n[ \t]*\n[*_]{0,3}(?:review|text|input|post|comment|tweet|sentence|item|question)[*_]{0,3}[ \t]*:)",
+    r"|(?P<weak>\n[ \t]*\n[*_]{0,3}(?:review|text|input|post|comment|tweet|sentence|item|question|premise"
+    r"|claim|passage|article|statement|essay|message|document|source|context)[*_]{0,3}[ \t]*:)",
     re.IGNORECASE,
 )
 """The beginning of another turn or item, which a model without a stop token makes up."""
@@ -557,15 +569,24 @@ _RECONSIDERED = re.compile(
 """Words of a model that changes its answer."""
 
 
+_CONCLUDES = re.compile(
+    r"(?:^[\s,:—-]*|[.!?]\s+|\b(?:so|thus|therefore|hence|instead|to|is|be|say|make\s+(?:it|that))\s+)(?:(?:an?|the|it's|it\s+is)\s+)*[\"'`*_]*$",
+    re.IGNORECASE,
+)
+"""What leads to the label with which an afterthought ends: ``Actually, it misses the date, so 3.``"""
+
+
 def _reconsidered(answer: str, settled: Statement, scale: Scale) -> Statement:
-    """The statement; in doubt if a later afterthought names another label."""
-    for one in _RECONSIDERED.finditer(answer, settled.end):
+    """The statement; the label with which an afterthought ends the response; in doubt if it names another elsewhere."""
+    for one in _RECONSIDERED.finditer(answer, settled.end if settled.label is not DOUBTFUL else settled.at):
         words = answer[one.end() : one.end() + LONGEST_LINE].partition("\n")[0].rstrip()
         for last in re.finditer(r"[^\s,;:()]+(?=[.,;!)]*(?:\s|$))", words):
             label = label_on_scale(last[0], scale)
             ends = re.match(r"[.,;!)]*(?:$|\s+(?:then|instead|now|after all)\b|(?<=[.;!)])\s)", words[last.end() :])
             if label is not None and label != settled.label and ends:
-                return replace(settled, label=DOUBTFUL)
+                is_end = not answer[one.end() + last.end() :].strip(WRAPPING) and len(words.split()) > 2
+                is_all = is_end and _CONCLUDES.search(words[: last.start()])
+                return replace(settled, label=label if is_all else DOUBTFUL)
     return settled
 
 
@@ -579,7 +600,7 @@ def _is_revised(found: Sequence[Statement], answer: str) -> bool:
 def _settle(answer: str, scale: Scale, criterion: Criterion, *, cut_off: bool) -> Statement | None:
     """The statement by which a reply is settled, unless an afterthought puts it in doubt."""
     settled = _settle_turn(answer, scale, criterion, cut_off=cut_off)
-    if settled is None or settled.label in (None, DOUBTFUL, OF_OTHERS) or takes_any_word(scale):
+    if settled is None or settled.label in (None, OF_OTHERS) or takes_any_word(scale):
         return settled
     return _reconsidered(answer, settled, scale)
 
@@ -599,7 +620,9 @@ def _settle_turn(answer: str, scale: Scale, criterion: Criterion, *, cut_off: bo
             return before
         if _FINAL.search(answer, turn.start()):
             break
-        return replace(before, label=DOUBTFUL) if _is_weak(turn, answer) or _NEXT.match("\n" + answer) else before
+        is_all = label_on_scale(BULLET.sub("", answer[: turn.start()]), scale) is not None
+        is_doubtful = (_is_weak(turn, answer) and not is_all) or _NEXT.match("\n" + answer)
+        return replace(before, label=DOUBTFUL) if is_doubtful else before
     return _settling_statement(answer, scale, criterion, cut_off=cut_off)
 
 

@@ -1,16 +1,16 @@
 """Where does a response state a label: as JSON, between markers, after "Answer:", alone on a line?
 
-`FINDERS` lists these forms, and a new form is a new row. A statement that is quoted, supposed or one of several
-probabilities does not count, in any form.
+A statement that is quoted, supposed or one of several probabilities does not count, in any form. `forms.FINDERS` lists
+the forms.
 """
 
 from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any
 
 from assay.data.scales import Scale
 from assay.judging.criteria import (
@@ -354,7 +354,9 @@ _CLOSING = r"[*_`'\"“”)\]\\]*"
 _STATED = re.compile(
     rf"\b{_NOUN}\b{_CLOSING}(?:"
     rf"(?P<sure>(?:\s*\([^()\n]{{0,60}}\))?"
-    rf"(?:\s+(?:on|from|for|of|out of|between)\b(?P<of>[^:=\n.;]{{0,60}}?))?{_CLOSING}"
+    rf"(?:\s+(?:(?:on|from|for|of|out of|between)\b(?P<of>[^:=\n.;]{{0,60}}?)"
+    rf"|(?:after|based on|given)\b[^:=\n.;]{{0,60}}?)"
+    rf")?{_CLOSING}"
     rf"\s*(?:[:=：→|]|->|\s[-–—]\s)\s*)"
     rf"|(?:\s+(?:(?:for|of|to)\s+(?:this|the|it)|that|I)\b[^:=\n.;]{{0,40}}?)?"
     rf"\s+(?:is|would be|should be|must be|remains)\b\s*:?\s*)",
@@ -362,11 +364,12 @@ _STATED = re.compile(
 )
 _I_GIVE = re.compile(
     rf"\bI(?:'d|'ll|\s+would|\s+will|\s+therefore|\s+thus|\s+finally|\s+now|\s+have\s+to|\s+must)*\s+"  # dialect: kept
-    r"(?:rate|give|assign|choose|pick|select|go\s+with|label|classify|score|grade|prefer|say|settle\s+on|vote\s+for|mark"
-    r"|(?:put|place|peg|judge|evaluate|assess|estimate|categori[sz]e|tag|deem|describe|see)(?:\s+[\w'-]+){1,5}?\s+(?:as|at))\b"
+    r"(?:rate|give|assign|award|grant|choose|pick|select|go\s+with|label|classify|score|grade|prefer|say|settle\s+on|vote\s+for|mark"
+    r"|(?:put|place|peg|judge|evaluate|assess|estimate|categori[sz]e|tag|deem|describe|see)(?:\s+[\w'-]+){1,5}?\s+(?:as|at|around|near))\b"
     rf"|\b(?:it|this|(?:this|the)\s+(?:one|review|essay|post|comment|pair|story|{THING}))\s+"
     r"(?:deserves|gets|earns|merits|scores|warrants)\b"
     r"|^\W*(?:this|it)(?:\s+is|'s)\s+(?:(?!\b(?:not|no|never|hardly|far)\b)[^.\n]){1,60}?\s(?:that|which)\s+(?:deserves|gets|earns|merits|warrants)\b"
+    r"|\bI(?:'m|\s+am)\s+(?:giving|assigning|awarding|rating|scoring|grading|going\s+with|calling)\b"
     r"|\bI(?:'ll|'m|'ve|\s+will|\s+am|\s+have|\s+therefore|\s+now)*\s+(?:chang|revis|rais|lower|adjust|correct|updat)(?:e|ed|ing)?"
     r"\s+(?:it|that|this|my\s+\w+)(?:\s+(?:up|down|from\s+\S+))?\s+to\b"
     r"|\b(?P<is>(?:it|this|that)(?:'s|\s+is)|makes\s+it)(?=\s+an?\s)",
@@ -375,7 +378,7 @@ _I_GIVE = re.compile(
 _NOT_THE_LABEL = re.compile(
     r"\b(?:first|initial|preliminary|provisional|tentative|draft|previous|earlier|original|average|mean|typical|usual"
     r"|highest|lowest|max|maximum|min|minimum|top|possible|other|another|alternative|wrong|incorrect|second-best|next"
-    r"|lower|higher|worse|worst|weaker|losing|rejected|no|any|each|every|which|what|whose|if|when|unless|whether|why|\w+'s|example)\s+"
+    r"|second|third|reference|gold|expected|lower|higher|worse|worst|weaker|losing|rejected|no|any|each|every|which|what|whose|if|when|unless|whether|why|\w+'s|example)\s+"
     r"(?:(?:the|my|a|an|its|this)\s+)?$",
     re.IGNORECASE,
 )
@@ -383,7 +386,7 @@ _AT_FIRST = re.compile(r"\b(?:first|initially|before|thought|tempted|if|when|unl
 _OF_OTHERS = re.compile(
     rf"\b(?:it|which|prompt|author|writer|user|review|post|comment|{THING})\b[^:\n]*\b"  # dialect: kept
     r"(?:asks?|asked|says?|said|tells?|told|instructs?|instructed|requests?|"
-    r"requested|demands?|wants?|claims?)\b"
+    r"requested|demands?|wants?|claims?|thinks?|believes?|hopes?)\b"
     r"|\b(?:instead of|rather than|not|never|don't|won't|ignore|asked to|"
     r"told to|instructed to|if|e\.g\.,?|such as)"
     r"\s+(?:\w+\s+){0,3}[\"'`*]*$",
@@ -416,6 +419,9 @@ _FORCED = re.compile(
 )
 """A condition that is none: ``If I had to choose, I would say``."""
 
+_TURNED = re.compile(r",\s*but\s+(?=$)", re.IGNORECASE)
+"""What ends a supposition: ``With sources I would give a 5, but I give``."""
+
 _DISMISSED = re.compile(
     r"^[\s\"'`”).,;*]*(?:which|that|but|and|so)\s+(?:I|we)(?:\s+(?:will|must|shall|do|did|should|am|have))*(?:\s+not|n't)?\s+"
     r"(?:ignor|disregard|follow|obey|dismiss|reject|treat|consider)\w*"
@@ -439,7 +445,8 @@ _NEGATED = re.compile(r"^[\s*_\"']*(?:not|never|neither|no longer)\b", re.IGNORE
 
 
 _UNDER = re.compile(
-    rf"^[ \t>]*(?:#{{1,6}}[ \t]+[*_]*|[*_]{{2,3}})(?:(?:my|the|final|overall|total)\s+)*{_NOUN}[*_:： \t]*\n\s*"
+    rf"^[ \t>]*(?:#{{1,6}}[ \t]+[*_]*|[*_]{{2,3}})(?:(?:my|the|final|overall|total)\s+)*"
+    rf"(?:(?!confidence|max|min|average|example|first|initial)\w+\s+)?{_NOUN}[*_:： \t]*\n\s*"
     r"(?P<said>[^\n]{1,80})$",
     re.IGNORECASE | re.MULTILINE,
 )
@@ -476,6 +483,8 @@ def find_in_sentences(text: str, scale: Scale) -> Iterator[Statement]:
         if not one["sure"] and _SUPPOSED.match(before):
             continue
         rest = text[one.end() : min(until, one.end() + NEAR)].partition("\n")[0]
+        if re.match(r"\s*(?:just\s+|about\s+|almost\s+)?as\s+\w+\s+as\b", rest):
+            continue
         label = cells_label(rest, scale) if "|" in one[0] else None
         label = stated_label(rest, scale) if label is None else label
         negated = label is None and bool(_NEGATED.match(rest))
@@ -562,7 +571,7 @@ _THIS_ONE = re.compile(r"\b(?:this|that|the)\s+one\b", re.IGNORECASE)
 def find_given(text: str, scale: Scale) -> Iterator[Statement]:
     """ "I would give it a 4", "it deserves a 4"."""
     for one in list(_I_GIVE.finditer(text))[-MOST_STATEMENTS:]:
-        before = _FORCED.sub("", clause_before(text, one.start()))
+        before = _TURNED.split(_FORCED.sub("", clause_before(text, one.start())))[-1]
         if one["is"] and not (scale.numeric or scale.kind in ("nominal", "ordinal")):
             continue
         if _AT_FIRST.search(before) or _OF_OTHERS.search(before) or _SUPPOSED.match(before):
@@ -590,7 +599,8 @@ def _label_among(words: Sequence[str], scale: Scale) -> tuple[Any, str]:
 _SEEMS = re.compile(
     r"(?<=\S)\s+(?:seems|feels|sounds|looks|is|would be)\s+(?:to be\s+)?(?:(?:the|a|most|about|quite|only|my)\s+)*"
     r"(?:fair|right|appropriate|reasonable|fitting|justified|warranted|best|apt|correct|answer|choice|rating|score|verdict|fit)"
-    r"\b(?!\s*(?:,?\s*(?:but|if|only|unless|though|or)\b|\?))",
+    r"\b(?!\s*(?:,?\s*(?:but|if|only|unless|though|or)\b|\?))"
+    r"|(?<=\S)\s+(?:applies|fits)(?:\s+(?:best|here))?\W*(?:$|(?=because|since|as\b))",
     re.IGNORECASE,
 )
 _UNSETTLED = re.compile(
@@ -682,7 +692,8 @@ _OPPOSITE = re.compile(r"\b(?:loser|losing|worse|worst|weaker|weakest|inferior|r
 _NUMBERED = re.compile(r"^[\s#*]*(?P<number>\d+)[.)]\s+\S")
 _BARE_POINT = re.compile(r"\s*(?P<number>\d+)[.)]\s*$")
 _KEYED = re.compile(
-    r"^[ \t*_#>`|-]{0,20}(?P<name>[^\W\d][^:：\n|*]{0,40})[*_`]*\s*(?:[:：|=→]|->)[ \t]*(?P<rest>\S[^\n]*)$",
+    r"^[ \t*_#>`|-]{0,20}(?:(?P<name>[^\W\d][^:：\n|*]{0,40})[*_`]*\s*(?:[:：|=→]|->)|(?P<asked>[^\W\d]\w+)\?)"
+    r"[*_`]*[ \t]*(?P<rest>\S[^\n]*)$",
     re.MULTILINE,
 )
 _ASIDE = re.compile(
@@ -781,12 +792,11 @@ _LEAD = re.compile(
 def find_in_keyed_lines(text: str, scale: Scale) -> Iterator[Statement]:
     """``Similarity: 0.7``: a line of a name that is not listed and a label."""
     for found in list(_KEYED.finditer(text))[-MOST_STATEMENTS:]:
-        aside = _ASIDE.search(found["name"]) or re.search("[:=：]", found["rest"]) or _OPPOSITE.search(found["name"])
+        name = found["name"] or found["asked"]
+        aside = _ASIDE.search(name) or re.search("[:=：]", found["rest"]) or _OPPOSITE.search(name)
         if not aside and not is_reported(text, found.start("rest"), found.end()):
             label = stated_label(found["rest"], scale, line=True)
-            named = (
-                label_on_scale(found["name"].rstrip("<>!~ "), scale) if scale.categories and not scale.numeric else None
-            )
+            named = label_on_scale(name.rstrip("<>!~ "), scale) if scale.categories and not scale.numeric else None
             if label is not None:
                 yield Statement(found.start(), found.start("rest"), label if named in (None, label) else DOUBTFUL)
 
@@ -805,43 +815,14 @@ def find_bold_ending(text: str, scale: Scale) -> Iterator[Statement]:
 
 
 _UNTICKED = re.compile(r"^\s*(?:[-*]\s*)?(?:\[\s?\]|\(\s?\)|[☐○◯⬜])")
-_NEXT_BOX = re.compile(r"(?<=\S)[ \t]+(?=(?:\[[ xX✓✔✅]\]|\([ xX✓✔✅]\)|[☐☑☒○◯⬜●])\s+\S)")
+NEXT_BOX = re.compile(r"(?<=\S)[ \t]+(?=(?:\[[ xX✓✔✅]\]|\([ xX✓✔✅]\)|[☐☑☒○◯⬜●])\s+\S)")
 """Before a check box that is not the first of its line."""
 
 
 def _lines(text: str) -> list[str]:
-    lines = [line for line in _NEXT_BOX.sub("\n", text).splitlines() if not _UNTICKED.match(line)]
+    lines = [line for line in NEXT_BOX.sub("\n", text).splitlines() if not _UNTICKED.match(line)]
     lines = [line for line in lines if line.strip(WRAPPING + "-") or re.search("[★⭐]", line)]
     last = _BARE_POINT.match(lines[-1]) if len(lines) > 1 else None
     before = None if last is None else _NUMBERED.match(lines[-2])
     breaks_off = last is not None and before is not None and int(last["number"]) == int(before["number"]) + 1
     return lines[:-1] if breaks_off else lines
-
-
-class Finder(NamedTuple):
-    """A form in which a response can state a label."""
-
-    find: Callable[[str, Scale], Iterator[Statement]]
-    is_sure: bool = False
-    """Whether the last of all sure statements counts; of the other finders, the first with a statement decides."""
-    is_whole: bool = False
-    """Whether a truncated response can contain the statement."""
-    any_word: bool | None = None
-    """Whether it is for scales on which any word is a label, or for the others alone; None for all scales."""
-
-
-FINDERS = (
-    Finder(find_in_json, is_sure=True, is_whole=True),
-    Finder(find_in_marks, is_sure=True, is_whole=True),
-    Finder(find_in_sentences, is_sure=True),
-    Finder(find_under_headings, is_sure=True),
-    Finder(find_in_other_languages, is_sure=True, any_word=False),
-    Finder(find_given, is_sure=True, any_word=False),
-    Finder(find_fitting, is_sure=True, any_word=False),
-    Finder(find_last_line, is_sure=True, any_word=False),
-    Finder(find_in_keyed_lines, any_word=True),
-    Finder(find_in_lines),
-    Finder(find_in_keyed_lines, any_word=False),
-    Finder(find_bold_ending, any_word=False),
-)
-"""In order of priority. All except the first ignore the JSON objects of the response."""

@@ -1,0 +1,263 @@
+"""Which label does a response in plain sentences give, where none of them states one in a usual form?
+
+``This response is harmful because it explains how to pick a lock.`` names one label of the scale, and says it of what
+is judged. Labels that are denied, supposed, quoted, asked about or said of a part do not count. Where two labels are
+left, or the only one is merely mentioned, none is read.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from assay.data.scales import Label, Scale
+from assay.judging.responses.label_words import THING, WORD, is_in_doubt, label_on_scale
+from assay.judging.responses.statements import Statement, is_reported
+
+LONGEST_PROSE = 1_500
+"""Characters of a response whose only label is looked for: in a longer one, labels are mentioned on the way."""
+
+_SENTENCE_ENDS = re.compile(r"(?<=[.!?。！？])(?<!\bi\.e\.)(?<!\be\.g\.)[\"”’')*_]*\s+|\n+|;\s+")
+
+# -- what is said of the item ----------------------------------------------------------------------------
+
+_ITEM = (
+    rf"(?:{THING}s?|article|review|tweet|comment|message|post(?:ing)?|essay|statement|claim|passage|story|document|paper"
+    r"|submission|conversation|dialogue|email|paragraph|reply|snippet|speech|abstract|solution|piece|work|content"
+    r"|incident|sample|sentiment|tone|label|category|class|stance|relation(?:ship)?|verdict|rating|grade|score|quality"
+    r"|topic|subject|theme|emotion|mood|attitude|feeling|level|severity|classification|similarity|position|view|opinion"
+    r"|judge?ment|relevanc[ey]|fit|impression|assessment|hypothesis|code|reviewer|author|writer|speaker|user|student|learner|customer)"
+)
+"""What is judged, who wrote it, and what is asked about it."""
+
+_OF_PART = r"(?:first|second|third|last|opening|closing|following|previous|other|earlier|next|reference|gold|original)"
+_PLACE = r"(?:here|overall|itself|throughout|as\s+a\s+whole)"
+_WHICH = r"(?:\s+(?:of|in|by|from|about|between)\s+(?:the|this|that)\s+[\w'-]+)?"
+_SUBJECT = (
+    r"(?:(?<!\bof )\b(?:it|this|that|everything|they)"
+    rf"|(?<!\bof )\b(?:the|this|that|your|its|their|his|her|my)\s+(?:(?!{_OF_PART}\s)[\w'-]+\s+){{0,2}}{_ITEM}"
+    rf"{_WHICH}(?:\s+{_PLACE})?"
+    rf"|^\W*(?:overall\s+)?{_ITEM}|\b(?:das|der|die|le|la|el|il|lo)\s+\w+)"
+)
+_IS = (
+    r"(?:\s+(?:is|are|was|were|seems|appears|reads|sounds|feels|looks|remains|ist|est|es|è|é)|'s)"
+    r"(?:\s+(?:to\s+be|as|like))?"
+)
+_OBJECT = r"(?:it|(?:the|this|that|your)\s+[\w'-]+|this|that)"
+_JUDGED = (
+    r"\b(?:call(?:ing)?|consider|deem|judge|find|found|label(?:ling|ing)?|rate|mark|classify|categori[sz]e|tag|grade"
+    rf"|describe|code)\s+{_OBJECT}(?:\s+(?:as|to\s+be))?"
+    rf"|\b(?:file|put|place)\s+{_OBJECT}\s+(?:under|in|into|with|at)"
+    rf"|\b(?:makes?|making|renders?|leaves)\s+{_OBJECT}"
+    r"|\b(?:labell?ed|classified|classed|categori[sz]ed|tagged|rated|graded|described|considered|coded|marked)(?:\s+as)?"
+    r"|\b(?:falls?|fits?|belongs?|goes|comes)\s+(?:\w+\s+)?(?:under|in|into|to|within)"
+    r"|\b(?:gets|earns|deserves|merits|receives|warrants|fits?|matches|reaches|constitutes|corresponds\s+to|counts\s+as"
+    r"|qualifies\s+as|serves\s+as|amounts\s+to)"
+    r"|\b(?:deals?|dealing|concerned)\s+(?:\w+ly\s+)?with|\bfocus(?:es|ed)?\s+(?:\w+ly\s+)?on"
+    r"|\bis\s+(?:primarily|mainly|mostly|chiefly|really)\s+about"
+    r"|\b(?:it|this|(?:the|this)\s+(?:article|text|piece|passage|story|document|paper|question|email))\s+is\s+about"
+    rf"|{_SUBJECT}\s+(?:\w+ly\s+)?(?:expresses|conveys|concerns|shows|displays|is\s+at)"
+    r"|\b(?:we\s+have|there\s+is|I\s+(?:see|detect|choose|select)|would\s+(?:choose|select|answer)|i\.e\.,?|namely)"
+    r"|\bleans?(?:\s+\w+ly)?(?:\s+towards?)?"
+)
+_QUALIFIERS = (
+    r"(?:\s*[,:]?\s+(?:an?|the|more|most|likely|best|clear(?:ly)?|definitely|certainly|primarily|mainly|overall|simply"
+    r"|plainly|therefore|thus|ultimately|generally|still|also|just|really|indeed|obviously|essentially|predominantly"
+    r"|undoubtedly|unambiguously|explicitly|fully|completely|strictly|purely|roughly|around|approximately|rather|solid"
+    r"|strong|case|example|in|at|on|of|under|as|with|towards?|category|class|code|level|label|type|kind))*"
+)
+_LEAD = re.compile(rf"(?:{_SUBJECT}{_IS}|{_JUDGED}){_QUALIFIERS}\s*[\"“'‘`*_(]*$", re.IGNORECASE)
+"""What leads to the label of the item: ``The review is clearly``, ``I'd call this``, ``It falls under``."""
+
+_I = re.compile(r"(?:^|[,:]\s+)(?:so\s+)?I\s+(?:do\s+|would\s+|therefore\s+)?$", re.IGNORECASE)
+"""And to one that is a verb: ``I strongly disagree.``"""
+
+_UNREAL = re.compile(
+    r"\b(?:could|might|may|should(?!\s+be\s+\w+ed\b)|cannot|can't|if|whether|unless|until|were\s+(?:it|the)|had\s+(?:it|the)"
+    r"|would\s+(?!call|say|classify|label|rate|describe|consider|mark|judge|deem|categori[sz]e|grade|tag|be\s+my|fall|belong|choose|select|answer|go\s+with)"
+    r"|some\s+(?:readers|people)|depends|supposed|expected|intended|meant|asked|asks|instructions?|prompt|rubric|example"
+    rf"|first(?!\s+(?:one|{THING}))|initially|at\s+a\s+glance|tempt\w*|previous\w*|usually|typically|often|sometimes"
+    r"|partly|partially|mostly(?!\s+about)|somewhat|almost|nearly|barely|hardly|not|never|no|neither|nor|without|doubt\w*"
+    r"|unclear|impossible|quote[sd]?|says|said|claims|titled?|called|thinks|believes|feels\s+that|hopes|wants|wonders"
+    r"|knows|notes|explains|wenn|falls(?!\s+(?:\w+\s+)?(?:under|in|into|within)\b)|si|nicht|kein\w*|pas|non|não)\b"
+    r"|n't\b|\?",
+    re.IGNORECASE,
+)
+"""Words of a clause that does not say what the item is."""
+
+_DENIES = re.compile(
+    r"(?:\b(?:not|never|no|nor|neither|hardly|without|than|instead\s+of|opposed\s+to|isn't|aren't|wasn't|doesn't\s+\w+"
+    r"|don't\s+\w+)\s+(?:(?:an?|the|really|quite|simply|merely|just|necessarily|exactly|about)\s+)*|\bnon-?)"
+    r"[\"“'‘`*_(]*$",
+    re.IGNORECASE,
+)
+"""What directly leads to a label that is not the item's."""
+
+_AFTER = re.compile(
+    r"[\"”'’`*_)\]]*(?:\s+(?:about\s+(?:this|it)|in\s+(?:tone|nature|sentiment|content|general|quality|this\s+\w+)"
+    rf"|{_PLACE}|(?:{_ITEM}|description|account)(?:\s+of\b[^.,;]*)?|best|language|behaviou?r|material|news|one|case|example))*[\"”'’`*_)]*"
+    r"(?:\s*(?:[.,;:!)(—–]|$|\s-\s)|\s+(?:because|since|as|due|given|with|rather|and|for|from|to|about|towards?"
+    r"|where|but|though|although|while|even|instead|which|when|despite|not|per)\b)",
+    re.IGNORECASE,
+)
+"""What may follow: ``is harmful content``, and not ``is good practice``."""
+
+_CONDITION = re.compile(
+    r"\W*(?:if|unless|were|had|wenn|falls|sofern|si|se|als)\b(?!\s+I\s+(?:must|had|have)\b)(?![^.]*,\s*but\b)",
+    re.IGNORECASE,
+)
+_CLAUSE_ENDS = re.compile(r",\s+(?!and\b)|:\s+|\b(?:so|but|therefore|hence|thus)\b")
+
+
+def find_only_label(text: str, scale: Scale) -> Iterator[Statement]:
+    """``The article deals primarily with politics.``: the only label that a short text says of the item."""
+    options = [str(one) for one in scale.categories or ()]
+    if len(text) > LONGEST_PROSE or scale.numeric or scale.kind not in ("nominal", "ordinal") or not options:
+        return
+    said: dict[Label, int] = {}
+    for start, sentence in _sentences(text):
+        for found in _mentions(sentence, options):
+            label = label_on_scale(found[0], scale)
+            before, rest = sentence[: found.start()], sentence[found.end() :]
+            equal = re.search(r"\bas\s+$", before) and re.match(r"\s+as\b", rest)  # as good as the other one
+            if (
+                label is None
+                or equal
+                or _DENIES.search(before)
+                or not _is_meant(text, start, before, start + found.end())
+            ):
+                continue
+            verb = _I.search(before) is not None and re.match(
+                r"\s*(?:[.!]|$|with\s+(?:this|that|the)\s+(?:statement|claim|item|sentence|author|view|idea)\b)", rest
+            )
+            alone = not before.strip() and re.fullmatch(rf"\s+{_ITEM}\W*", rest, re.IGNORECASE)  # Negative sentiment.
+            if not verb and not alone and _LEAD.search(before) is None:
+                said.setdefault(label, -1)  # merely mentioned
+            elif verb or alone or (_AFTER.match(rest) and not is_in_doubt(rest, label, scale)):
+                said[label] = start
+            else:
+                return
+    if len(said) == 1:
+        ((label, at),) = said.items()
+        if at >= 0:
+            yield Statement(at, len(text), label)
+
+
+def _is_meant(text: str, start: int, before: str, end: int) -> bool:
+    """Whether a label after these words of a sentence is neither supposed, denied, asked about nor quoted."""
+    is_question = re.match(r"[^.!?\n]{0,80}\?", text[end:]) is not None
+    is_supposed = _CONDITION.match(before) or _UNREAL.search(_CLAUSE_ENDS.split(before)[-1])
+    return not (is_supposed or is_question or is_reported(text, start + len(before), end))
+
+
+def _sentences(text: str) -> Iterator[tuple[int, str]]:
+    """The sentences and lines of a text with their positions."""
+    at = 0
+    for end in [*_SENTENCE_ENDS.finditer(text), None]:
+        sentence = text[at : len(text) if end is None else end.start()]
+        if sentence.strip():
+            yield at, sentence
+        at = len(text) if end is None else end.end()
+
+
+def _mentions(sentence: str, options: list[str]) -> Iterator[re.Match[str]]:
+    """The labels that a sentence names, the longest first where one holds another; letters and codes in their case."""
+    ordered = sorted(options, key=len, reverse=True)
+    words = "|".join(r"[\s_-]+".join(map(re.escape, re.split(r"[\s_-]+", one))) for one in ordered)
+    in_case = any(len(one) < 3 or one.isupper() for one in options)
+    return re.finditer(rf"(?<![\w'’-])(?:{words})(?![\w'’]|-\w)", sentence, 0 if in_case else re.IGNORECASE)
+
+
+# -- numbers ---------------------------------------------------------------------------------------------
+
+_UNIT = re.compile(
+    r"\s*-?(?:stars?\b|points?\b|(?:out\s+of|of|/)\s*\d+(?:\.\d+)?(?:\s+(?:stars|points))?|%|\s+on\s+the\s+(?:\w+\s+)?scale)",
+    re.IGNORECASE,
+)
+_VALUE = re.compile(
+    rf"(?<![\w.,/:<>=~±-])(?:\d+(?:\.\d+)?|{WORD.pattern}(?=\s*-?(?:stars|points|out\s+of|of\s+\d)))"
+    r"(?![\w/]|[.,]\d|\s*[-–]\s*\d)",
+    re.IGNORECASE,
+)
+_VALUE_LEAD = re.compile(
+    rf"(?:{_SUBJECT}{_IS}|{_JUDGED}|\b(?:at|worth|scores)"
+    r"|\b(?:score|rating|grade|value|similarity)\s+of|\bI\s+estimate)"
+    r"(?:\s+(?:about|around|roughly|approximately|an?|only|just|clearly|certainly|definitely|probably|at|worth|of|score"
+    r"|rating|grade|solid|strong))*\s*[\"“'‘`*_(]*$",
+    re.IGNORECASE,
+)
+_VALUE_AFTER = re.compile(
+    rf"[\"”'’`*_)]*(?:\s+(?:{_PLACE}|for\s+me|from\s+me|in\s+(?:total|my\s+\w+)))?"
+    r"\s*(?:[.;!)(—–]|,\s|:\s|$|\s-\s|\b(?:because|since|as|due|given|with|for|on)\b)",
+    re.IGNORECASE,
+)
+_BOUNDS = re.compile(
+    r"\b(?:on|using)\s+(?:an?|the)\s+(?:scale\s+)?(?:of\s+|from\s+)?\d+\s*(?:to|-|–)\s*\d+(?:\s+scale)?,?",
+    re.IGNORECASE,
+)
+
+
+def find_only_number(text: str, scale: Scale) -> Iterator[Statement]:
+    """``On a scale of 1 to 10, this translation is about an 8.``: the only number of a short text."""
+    if len(text) > LONGEST_PROSE or not scale.numeric:
+        return
+    text = _BOUNDS.sub(lambda one: " " * len(one[0]), text)
+    found, until = [], -1
+    for start, sentence in _sentences(text):
+        for one in _VALUE.finditer(sentence):
+            if start + one.start() >= until:  # else it is the top of the last one
+                unit = _UNIT.match(sentence, one.end())
+                until = start + (one.end() if unit is None else unit.end())
+                found.append((start, sentence, one, unit))
+    if len(found) != 1:
+        return
+    ((start, sentence, one, unit),) = found
+    end = one.end() if unit is None else unit.end()
+    before, rest = sentence[: one.start()], sentence[end:]
+    is_named = unit is not None and unit[0].endswith("scale")  # 4.0 on the similarity scale
+    label = label_on_scale(sentence[one.start() : one.end() if is_named else end], scale)
+    leads = _VALUE_LEAD.search(before) or (unit is not None and not before.strip(" *_-\"'`"))
+    if label is None or not leads or not _VALUE_AFTER.match(rest) or is_in_doubt(rest, label, scale):
+        return
+    if _is_meant(text, start, before, start + end):
+        yield Statement(start, start + end, label)
+
+
+# -- sides -----------------------------------------------------------------------------------------------
+
+_COMPARES = re.compile(
+    r"\b(?:better|best|wins|superior|stronger|preferable|prefer\w*|tied?|draw|equal(?:ly)?|odd|belong|differs|different)\b",
+    re.IGNORECASE,
+)
+_OPINION = re.compile(
+    r"^[\s*_\"'“`>]*(?:(?:overall|still|so|thus|therefore|hence|and|but|on\s+balance|for\s+me"
+    r"|in\s+(?:my\s+(?:view|opinion)|short|sum|the\s+end))\s*,?\s+)*"
+    r"(?:I\s+(?:\w+ly\s+)?(?:find|think|believe|feel|consider|judge|see|conclude|would\s+say)\s+(?:that\s+)?|I'd\s+say\s+"
+    r"(?:that\s+)?|my\s+(?:preference|vote|pick)\s+(?:is(?:\s+for)?|goes\s+to)\s+)?",
+    re.IGNORECASE,
+)
+_RESPECT = re.compile(
+    r"^\W*(?:(?:in\s+terms\s+of|on|regarding|for|as\s+for|concerning|with\s+respect\s+to|when\s+it\s+comes\s+to|if)\b"
+    r"|\w+-wise\b)(?!\s+(?:balance|the\s+whole|me\b))",
+    re.IGNORECASE,
+)
+_PARTS = re.compile(r"(?:,|:|;|\s[-–—])\s+|\s+(?=(?:and|but|so|because|since|as)\s)")
+
+
+def find_only_side(text: str, scale: Scale) -> Iterator[Statement]:
+    """``I find B slightly better, mostly for tone.``: the only side that the clauses of a short text prefer."""
+    if len(text) > LONGEST_PROSE or scale.kind not in ("preference", "odd-one-out"):
+        return
+    found = []
+    for start, sentence in _sentences(text):
+        whole = label_on_scale(_OPINION.sub("", sentence), scale)
+        at = len(sentence) if _RESPECT.match(sentence) else 0
+        for end in [*([] if whole is not None else _PARTS.finditer(sentence, at)), None]:
+            until = len(sentence) if end is None else end.start()
+            if _COMPARES.search(sentence, at, until):
+                label = label_on_scale(_OPINION.sub("", sentence[at:until]), scale)
+                if label is not None and _is_meant(text, start, sentence[:until], start + until):
+                    found.append((start + at, label))
+            at = until if end is None else end.end()
+    if len({label for _, label in found}) == 1:
+        yield Statement(found[-1][0], len(text), found[-1][1])
