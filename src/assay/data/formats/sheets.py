@@ -171,7 +171,7 @@ def _read_head(path: Path) -> tuple[str, list[str]]:
     try:
         return start[:cut].decode("utf-8-sig"), []
     except UnicodeDecodeError:
-        return start[:cut].decode(_windows_encoding(start[:cut]), errors="replace"), []
+        return start[:cut].decode(_single_byte(start[:cut]) or "cp1252", errors="replace"), []
 
 
 LONGEST_RUN = 3
@@ -185,6 +185,27 @@ def _is_latin(data: bytes) -> bool:
     # Short words of other scripts have no letter of ASCII either; Latin ones, except `à` and `é`, do.
     whole = [len(word) for word in re.findall(rb"(?<![a-zA-Z\x80-\xff])[\xc0-\xff]{2,}(?![a-zA-Z\x80-\xff])", data)]
     return 2 * max(sum(n for n in runs if n > LONGEST_RUN), sum(whole)) <= sum(runs)
+
+
+_MAC_LETTERS = re.compile(
+    rb"(?<=[a-z])[\x81\x82\x84\x86-\x91\x95\x98\x99\x9b\x9d\x9f](?=[a-z])|(?<=[a-z])[\x88\x8a\x8e-\x90](?![a-z])|"
+    rb"(?<=i)\x97n(?![a-z])"
+)
+"""Letters of Mac Roman in and after small letters, where Windows text has signs and capitals (``ŽlevŽ``)."""
+_WINDOWS_LETTERS = re.compile(rb"(?<=[a-z])[\xb3\xb9\xe0-\xff]|[\xf6-\xff](?=[a-z])")
+"""Letters of Windows text, where Mac Roman has signs and capitals."""
+_EITHER = re.compile(rb"(?<=[a-zA-Z])[\x9a\x9c\x9e]|[\x9a\x9c\x9e](?=[a-z])")
+"""``š``, ``œ`` and ``ž`` of Windows text, or ``ö``, ``ú`` and ``û`` of Mac Roman."""
+
+
+def _single_byte(data: bytes) -> str | None:
+    """The encoding of a text in a Latin script with one byte a letter; None if Windows and Mac are both possible."""
+    mac, windows = (len(one.findall(data)) for one in (_MAC_LETTERS, _WINDOWS_LETTERS))
+    if mac > windows:
+        return "mac_roman"
+    if not windows and not re.search(rb"[\xc0-\xff]", data) and _EITHER.search(data):
+        return None
+    return _windows_encoding(data)
 
 
 def _windows_encoding(data: bytes) -> str:
@@ -228,9 +249,12 @@ def _read_rows(path: Path, separator: str, skip: int, notes: list[str]) -> pl.Da
     """All rows including the header as text; a note if the encoding is not UTF-8."""
     how: dict[str, Any] = {"separator": separator, "infer_schema": False, "has_header": False, "skip_rows": skip}
     with path.open("rb") as file:
-        wide = _wide_encoding(file.read(4))
+        start = file.read(2**16)
+    wide = _wide_encoding(start)
     if wide is not None:
         return _safely(path, lambda: pl.read_csv(_recode(path, wide), **how))
+    if b"\r" in start and b"\n" not in start:  # the ends of lines of classic Mac OS, as in "CSV (Macintosh)" of Excel
+        how["eol_char"] = "\r"
     try:
         return pl.read_csv(path, **how)
     except pl.exceptions.NoDataError:
@@ -238,15 +262,23 @@ def _read_rows(path: Path, separator: str, skip: int, notes: list[str]) -> pl.Da
     except (pl.exceptions.PolarsError, OSError) as error:
         if "utf" not in str(error).lower():
             return _safely(path, lambda: pl.read_csv(path, **how))
-    windows = _windows_encoding(path.read_bytes())
-    notes.append(f"the file is not UTF-8; read as Windows text ({windows})")
-    return _safely(path, lambda: pl.read_csv(_recode(path, windows), **how))
+    encoding = _single_byte(data := path.read_bytes())
+    if encoding is None:
+        word = re.search(rb"[^\s,;\"]*[\x9a\x9c\x9e][^\s,;\"]*", data)
+        windows, mac = ((word[0] if word else b"").decode(one, "replace") for one in ("cp1252", "mac_roman"))
+        raise DataError(
+            f"{path} is not UTF-8, and its letters do not show whether it is Windows or Mac text ('{windows}' or "
+            f"'{mac}'); save it as UTF-8"
+        )
+    kind = "Mac" if encoding == "mac_roman" else "Windows"
+    notes.append(f"the file is not UTF-8; read as {kind} text ({encoding.replace('_', ' ')})")
+    return _safely(path, lambda: pl.read_csv(_recode(path, encoding), **how))
 
 
 def _recode(path: Path, encoding: str) -> io.BytesIO:
     try:
         data = path.read_bytes()
-        if encoding in ("cp1250", "cp1252") and not _is_latin(data):
+        if encoding in ("cp1250", "cp1252", "mac_roman") and not _is_latin(data):
             raise DataError(_no_encoding(path))
         return io.BytesIO(data.decode(encoding).encode())
     except UnicodeDecodeError:
@@ -254,7 +286,7 @@ def _recode(path: Path, encoding: str) -> io.BytesIO:
 
 
 def _no_encoding(path: Path) -> str:
-    return f"{path} is neither UTF-8 nor UTF-16 nor Windows text (cp1252 or cp1250); save it as UTF-8"
+    return f"{path} is neither UTF-8 nor UTF-16 nor Windows text (cp1252 or cp1250) nor Mac Roman; save it as UTF-8"
 
 
 def _safely(path: Path, read: Callable[[], pl.DataFrame]) -> pl.DataFrame:
