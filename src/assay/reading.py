@@ -15,6 +15,7 @@ import polars as pl
 from assay.data.annotations import Annotations, Reading
 from assay.data.columns import column_of, to_polars
 from assay.data.formats import Rows
+from assay.data.formats.mturk import exclude_rejected
 from assay.data.formats.nested import add_choices, unfold
 from assay.data.formats.registry import (
     ReadSettings,
@@ -149,6 +150,7 @@ def rows_of_source(source: Any, paths: tuple[Path, ...], settings: ReadSettings)
     read = [rows for path in paths for rows in sheets_of(path, settings)]
     parts = read if paths else [_rows_of_frame(source, settings)]
     _refuse_unknown_exclusions(parts, settings.excluded)
+    parts = [part if part.scales is not None else exclude_rejected(part, settings.label) for part in parts]
     parts = [part if _has_roles(part, settings) else _read_plain(part, settings) for part in parts]
     return join_tables(_with_file_names(parts, paths, settings), settings)
 
@@ -190,8 +192,8 @@ def _with_file_names(parts: list[Rows], paths: Sequence[Path], settings: ReadSet
 
 def _read_plain(rows: Rows, settings: ReadSettings) -> Rows:
     """Read the lists and marks of a plain table, and its battles, unless its labels or its layout are specified."""
-    rows = add_choices(unfold(rows))
     changed = settings.changed()
+    rows = add_choices(unfold(rows))
     usual = "label" in rows.labels.columns or {"label", "criterion"} & changed.keys()
     other = "scale" in changed and not (
         isinstance(settings.scale, Preference) or str(settings.scale).startswith(Preference.kind)

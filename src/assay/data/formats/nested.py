@@ -527,7 +527,8 @@ CHOICE = "marked"
 def add_choices(rows: Rows) -> Rows:
     """Return a table with a further column, the category that is marked in each row, if each row has one mark."""
     frame = rows.labels
-    marks = {n: found for n in frame.columns if n != "_row" and (found := _crosses(frame[n])) is not None}
+    plain = [n for n in frame.columns if n != "_row" and not called(plain_name(n).rpartition(" ")[2], "time stamp")]
+    marks = {n: found for n in plain if (found := _crosses(frame[n])) is not None}
     for group in _groups_of_crosses(marks) if frame.height >= LEAST_MARKED else ():
         if len(human_names(group)) > 1 or model_names(group):
             continue
