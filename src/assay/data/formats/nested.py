@@ -110,7 +110,14 @@ def unfold(rows: Rows) -> Rows:
         {**record, **{name: values[i] for name, values in cells.items()}}
         for i, record in enumerate(frame.iter_rows(named=True))
     ]
+    records, outputs = _one_record_per_output(records)
     found, notes = _unfold_records(records, source)
+    tallies = _tallies(cells)
+    if tallies and not notes:
+        raise DataError(f"{source}, {counts(tallies, 0)}")
+    if notes:
+        notes += [f"{listing([repr(n) for n in tallies])}: counts of labels, not read as labels"] if tallies else []
+        notes = [*outputs, *notes]
     if not notes:
         chosen = [
             n
@@ -277,7 +284,7 @@ def _unfold_records(records: list[Record], source: str) -> tuple[list[Record], l
     """One record per answer, by the first way that fits all records."""
     names = list(dict.fromkeys(key for one in records for key in one))
     cells = {name: [one[name] for one in records if one.get(name) is not None] for name in names}
-    for way in (_objects, _by_criterion, _by_person_and_criterion, _side_by_side, _by_name):
+    for way in (_objects, _by_criterion, _by_person_and_criterion, _side_by_side, _criteria_by_place, _by_name):
         found = way(records, cells, source)
         if found is not None:
             return found
@@ -405,6 +412,82 @@ def _side_by_side(
             found.append({**rest, NAMES: str(named).strip(), **own})
     notes = [f"one row per answer in {listing(used)}"]
     return found, notes + ([] if who is not None else [_places(used)])
+
+
+MOST_PLACES = 20
+"""Most annotators without names whose labels are lists next to each other; longer lists are tokens or features."""
+
+FEW_VALUES = 15
+"""Most different values of a list of labels."""
+
+
+def _criteria_by_place(
+    records: list[Record], cells: Mapping[str, Sequence[Any]], source: str
+) -> tuple[list[Record], list[str]] | None:
+    """Lists of labels of one length without annotators, one for each criterion: ``"Natural": [2, 3], "Overall": [4, 5]``.
+
+    Raises
+    ------
+    DataError
+        If no name says that they are labels, so that the places might be turns or sentences.
+    """
+    if any(called_people(plain_name(n)) == 2 for n in cells):
+        return None
+    lists = [n for n in _of_kind(cells, list) if len(cells[n]) == len(records) and _are_labels(cells[n])]
+    lengths = {len(each) for n in lists for each in cells[n]}
+    if len(lists) < 2 or len(lengths) != 1 or not 1 < min(lengths) <= MOST_PLACES:
+        return None
+    if not any(called(plain_name(n), "questions") or _holds_answers(n) for n in lists):
+        raise DataError(
+            f"{source}: {listing([repr(n) for n in lists], 4)} contain lists of {min(lengths)} labels without names of "
+            "annotators: their places can be annotators or parts of the item; add a list of annotators of this length"
+        )
+    found = [
+        {**{k: v for k, v in record.items() if k not in lists}, NAMES: str(place + 1), **{
+            n: record[n][place] for n in lists}}
+        for record in records for place in range(min(lengths))
+    ]  # fmt: skip
+    return found, [f"one row per answer in {listing(lists)}", _places(lists)]
+
+
+def _are_labels(values: Sequence[Sequence[Any]]) -> bool:
+    """Whether lists contain whole numbers that come again, but neither counts nor shares, whose sum is the same."""
+    flat = [one for each in values for one in each]
+    whole = all(isinstance(one, bool | int) or (isinstance(one, float) and one.is_integer()) for one in flat)
+    sums = whole and {sum(each) for each in values}
+    return whole and len(sums or ()) > 1 and len(set(flat)) <= FEW_VALUES
+
+
+def _one_record_per_output(records: list[Record]) -> tuple[list[Record], list[str]]:
+    """One record for each output, if each record has one list of outputs with a list of labels for each criterion."""
+    names = list(dict.fromkeys(key for one in records for key in one))
+    nested = [n for n in names if any(isinstance(one.get(n), list) and any(map(_has_lists, one[n])) for one in records)]
+    if len(nested) != 1 or not all(all(map(_has_lists, one.get(nested[0]) or ())) for one in records):
+        return records, []
+    name = nested[0]
+    made = [
+        {**_without(record, name), **{(k if k not in record or k == name else f"{name} {k}"): v for k, v in one.items()}}
+        for record in records for one in record.get(name) or ()
+    ]  # fmt: skip
+    return made, [f"each object in {name} is an output with its own labels"]
+
+
+def _has_lists(value: Any) -> bool:
+    """Whether an object contains several lists of labels."""
+    lists = [one for one in value.values() if isinstance(one, list)] if isinstance(value, dict) else []
+    return len(lists) > 1 and all(len(one) > 1 and all(isinstance(v, bool | int | float) for v in one) for one in lists)
+
+
+_TALLY = re.compile(r"(.* )?(counter|counts?|tally|distribution)")
+
+
+def _tallies(cells: Mapping[str, Sequence[Any]]) -> list[str]:
+    """Columns of objects with the count of each label: ``label_counter: {"e": 76, "n": 20}``."""
+    found = {n: [one for one in values if one] for n, values in cells.items() if _TALLY.fullmatch(plain_name(n))}
+    return [
+        n for n, there in found.items() if there and all(
+            isinstance(one, dict) and all(type(v) is int and v >= 0 for v in one.values()) for one in there)
+    ]  # fmt: skip
 
 
 def _holds_answers(name: str) -> bool:
