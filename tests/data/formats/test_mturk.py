@@ -265,7 +265,8 @@ def test_read_mturk_excludes_remarks_and_rejections_without_a_status(put, answer
         one["RejectionTime"] = ""
     rows[-1]["RejectionTime"] = TIME.format(9)
     labels = assay.read(put("batch.csv", batch(*rows)), item="key", workers="ids", scale="1-5")
-    assert labels.criteria == ("clarity",) and len(answers(labels)) == 15
+    assert labels.criteria == ("clarity",)
+    assert len(answers(labels)) == 15
     assert excluded(labels) == {intake.REJECTED: 1}
     assert labels.labels["comment"].drop_nulls().to_list() == ["ok"] * 3
     assert any("'comment', 'else': remarks on the answers, not labels" in note for note in labels.reading.notes)
@@ -278,7 +279,8 @@ def test_read_plain_batch_excludes_rejected(put, excluded):
              for i in range(8) for j, who in enumerate(("A1", "A2", "A3"))]  # fmt: skip
     path = put("t.csv", "\n".join(["item,annotator,label,AssignmentStatus", *lines]))
     labels = assay.read(path, scale="1-5")
-    assert len(labels) == 21 and excluded(labels) == {intake.REJECTED: 3}
+    assert len(labels) == 21
+    assert excluded(labels) == {intake.REJECTED: 3}
     assert any("'AssignmentStatus' is Rejected in 3 rows" in note for note in labels.reading.notes)
     status = assay.read(path, label="AssignmentStatus", scale="nominal")
     assert len(status) == 24

@@ -424,7 +424,7 @@ FEW_VALUES = 15
 def _criteria_by_place(
     records: list[Record], cells: Mapping[str, Sequence[Any]], source: str
 ) -> tuple[list[Record], list[str]] | None:
-    """Lists of labels of one length without annotators, one for each criterion: ``"Natural": [2, 3], "Overall": [4, 5]``.
+    """Lists of labels of one length without annotators, one for each criterion: ``"Style": [2, 3], "Overall": [4, 5]``.
 
     Raises
     ------
@@ -466,9 +466,10 @@ def _one_record_per_output(records: list[Record]) -> tuple[list[Record], list[st
         return records, []
     name = nested[0]
     made = [
-        {**_without(record, name), **{(k if k not in record or k == name else f"{name} {k}"): v for k, v in one.items()}}
-        for record in records for one in record.get(name) or ()
-    ]  # fmt: skip
+        _without(record, name) | {(k if k not in record or k == name else f"{name} {k}"): v for k, v in one.items()}
+        for record in records
+        for one in record.get(name) or ()
+    ]
     return made, [f"each object in {name} is an output with its own labels"]
 
 
