@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import fields, replace
 from pathlib import Path
@@ -15,7 +16,7 @@ import polars as pl
 from assay.data.annotations import Annotations, Reading
 from assay.data.columns import column_of, to_polars
 from assay.data.formats import Rows
-from assay.data.formats.mturk import exclude_rejected
+from assay.data.formats.intake import REJECTED
 from assay.data.formats.nested import add_choices, unfold
 from assay.data.formats.registry import (
     ReadSettings,
@@ -150,7 +151,7 @@ def rows_of_source(source: Any, paths: tuple[Path, ...], settings: ReadSettings)
     read = [rows for path in paths for rows in sheets_of(path, settings)]
     parts = read if paths else [_rows_of_frame(source, settings)]
     _refuse_unknown_exclusions(parts, settings.excluded)
-    parts = [part if part.scales is not None else exclude_rejected(part, settings.label) for part in parts]
+    parts = [part if part.scales is not None else _exclude_rejected(part, settings.label) for part in parts]
     parts = [part if _has_roles(part, settings) else _read_plain(part, settings) for part in parts]
     return join_tables(_with_file_names(parts, paths, settings), settings)
 
@@ -188,6 +189,26 @@ def _with_file_names(parts: list[Rows], paths: Sequence[Path], settings: ReadSet
         )
         for part, path in zip(parts, paths, strict=True)
     ]
+
+
+_STATUS = re.compile(r"(?i)(assignment|submission)[ _.-]?status")
+"""Names of columns that state whether the requester accepted the answers of a row."""
+
+
+def _exclude_rejected(rows: Rows, label: object) -> Rows:
+    """Return a plain table without the rows of rejected assignments, unless their status is the label."""
+    frame = rows.labels
+    status = next((n for n in frame.columns if _STATUS.fullmatch(n) and frame[n].dtype == pl.String), None)
+    labels = [label] if isinstance(label, str) else label if isinstance(label, list | tuple) else []
+    if status is None or status in labels:
+        return rows
+    kept = frame[status].str.strip_chars().str.to_lowercase().ne_missing("rejected")
+    rejected = len(kept) - int(kept.sum())
+    if not rejected:
+        return rows
+    note = f"'{status}' is Rejected in {counted(rejected, 'row')}; to keep them, remove this column"
+    reading = rows.reading.without(REJECTED, rejected).add_notes(note)
+    return replace(rows, labels=frame.filter(kept), reading=reading)
 
 
 def _read_plain(rows: Rows, settings: ReadSettings) -> Rows:

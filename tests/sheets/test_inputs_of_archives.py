@@ -91,7 +91,7 @@ def counts_of_labels(folder: Path, rng: Rng) -> Given:
 
 
 @given
-def visits_without_an_annotator(folder: Path, rng: Rng) -> Given:
+def visits_of_records(folder: Path, rng: Rng) -> Given:
     """Three instances of each record can be three annotators, or one at three visits."""
     labels = scores(rng, 12, 3)
     rows = [(k + 1, j + 1, int(labels[k, j]), 2) for k in range(12) for j in range(3)]

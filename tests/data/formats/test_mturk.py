@@ -258,8 +258,8 @@ def test_read_mturk_counts_rejected_assignment_once(put, excluded):
 def test_read_mturk_excludes_remarks_and_rejections_without_a_status(put, answers, excluded):
     rows = [row(who, key, **{"Answer.clarity": str(1 + (i + j) % 5), "Answer.comment": "", "Answer.else": ""})
             for i, key in enumerate("abcdefgh") for j, who in enumerate(("A1", "A2"))]  # fmt: skip
-    for k, said in enumerate(("hard to say", "a good one", "it depends")):
-        rows[k] |= {"Answer.comment": "ok", "Answer.else": said}
+    for k, remark in enumerate(("hard to say", "a good one", "it depends")):
+        rows[k] |= {"Answer.comment": "ok", "Answer.else": remark}
     for one in rows:
         del one["AssignmentStatus"]
         one["RejectionTime"] = ""

@@ -11,8 +11,6 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-import polars as pl
-
 from assay.data.formats import FormatSettings, Rows
 from assay.data.formats.intake import (
     EMPTY,
@@ -231,23 +229,3 @@ def _notes(intake: Intake, *, submitted: int, swapped: bool) -> None:
             "answers −1 and 1 are assumed to be the first and the second shown, unchanged. If sides were swapped, "
             "name the input with the order in swap=..."
         )
-
-
-STATUSES = ("assignment status", "submission status")
-"""Names of columns that state whether the requester accepted the answers of a row."""
-
-
-def exclude_rejected(rows: Rows, label: object) -> Rows:
-    """Return a plain table without the rows of rejected assignments, unless their status is the label."""
-    frame = rows.labels
-    status = next((n for n in frame.columns if plain_name(n) in STATUSES and frame[n].dtype == pl.String), None)
-    labels = [label] if isinstance(label, str) else label if isinstance(label, list | tuple) else []
-    if status is None or status in labels:
-        return rows
-    kept = frame[status].str.strip_chars().str.to_lowercase().ne_missing("rejected")
-    rejected = len(kept) - int(kept.sum())
-    if not rejected:
-        return rows
-    note = f"'{status}' is Rejected in {counted(rejected, 'row')}; to keep them, remove this column"
-    reading = rows.reading.without(REJECTED, rejected).add_notes(note)
-    return replace(rows, labels=frame.filter(kept), reading=reading)
