@@ -184,3 +184,54 @@ def _is_symbol(one: str) -> bool:
 def options_in_words(options: Mapping[str, Any]) -> str:
     """Return options as a call states them: ``missing=[99]``."""
     return " and ".join(f"{name}={value!r}" for name, value in options.items())
+
+
+LONGEST_RUN = 3
+"""Most letters beyond ASCII next to each other in a Latin script: few words have more accents in a row, and words
+of other scripts consist of them."""
+
+
+def is_latin(data: bytes) -> bool:
+    """Return whether bytes can be text in a Latin script, by the letters beyond ASCII, one byte each."""
+    runs = [len(run) for run in re.findall(rb"[\x80-\xff]+", data)]
+    # Short words of other scripts have no letter of ASCII either; Latin ones, except `à` and `é`, do.
+    whole = [len(word) for word in re.findall(rb"(?<![a-zA-Z\x80-\xff])[\xc0-\xff]{2,}(?![a-zA-Z\x80-\xff])", data)]
+    return 2 * max(sum(n for n in runs if n > LONGEST_RUN), sum(whole)) <= sum(runs)
+
+
+_MAC_LETTERS = re.compile(
+    rb"(?<=[a-z])[\x81\x82\x84\x86-\x91\x95\x98\x99\x9b\x9d\x9f](?=[a-z])|(?<=[a-z])[\x88\x8a\x8e-\x90](?![a-z])|"
+    rb"(?<=i)\x97n(?![a-z])"
+)
+"""Letters of Mac Roman in and after small letters, where Windows text has signs and capitals (``ŽlevŽ``)."""
+_WINDOWS_LETTERS = re.compile(rb"(?<=[a-z])[\xb3\xb9\xe0-\xff]|[\xf6-\xff](?=[a-z])")
+"""Letters of Windows text, where Mac Roman has signs and capitals."""
+_EITHER = re.compile(rb"(?<=[a-zA-Z])[\x9a\x9c\x9e]|[\x9a\x9c\x9e](?=[a-z])")
+"""``š``, ``œ`` and ``ž`` of Windows text, or ``ö``, ``ú`` and ``û`` of Mac Roman."""
+
+
+def single_byte(data: bytes) -> str | None:
+    """Return the encoding of a text in a Latin script with one byte a letter; None if Windows and Mac are both possible."""
+    mac, windows = (len(one.findall(data)) for one in (_MAC_LETTERS, _WINDOWS_LETTERS))
+    if mac > windows:
+        return "mac_roman"
+    if not windows and not re.search(rb"[\xc0-\xff]", data) and _EITHER.search(data):
+        return None
+    return _windows_encoding(data)
+
+
+def _windows_encoding(data: bytes) -> str:
+    """The Windows encoding of a text in a Latin script: that of Central Europe or of the West.
+
+    The letters ``ł`` and ``ż`` of the one are signs such as ``³`` and ``¿`` of the other, which no word contains;
+    and no language of the West has both ``š`` or ``ž`` and the letters that ``ě``, ``ř`` and ``č`` would be.
+    """
+    inside = re.findall(rb"(?<=[a-zA-Z])[\xb3\xb9\xbf\x9c\x9f\xa3\xa5\xaf](?=[a-zA-Z])|[\xa3\xaf](?=[a-zA-Z]{2})", data)
+    carons = re.search(rb"[\x8a\x8e\x9a\x9e]", data) and re.search(rb"[\xe8\xec\xf8\xf9\xc8\xcc\xd8]", data)
+    return "cp1250" if len(inside) > 1 or carons else "cp1252"
+
+
+def wide_encoding(start: bytes) -> str | None:
+    """Return the encoding of the byte order mark at the start of a file; None for a single-byte encoding."""
+    marks = {b"\xff\xfe\0\0": "utf-32", b"\xff\xfe": "utf-16", b"\xfe\xff": "utf-16"}
+    return next((name for mark, name in marks.items() if start.startswith(mark)), None)

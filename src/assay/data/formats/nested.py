@@ -13,18 +13,15 @@ import json
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
-from itertools import takewhile
 from typing import Any
 
 import numpy as np
 import polars as pl
-from numpy.typing import NDArray
 
 from assay.data.columns import column_of
 from assay.data.formats import Rows
-from assay.data.names import model_names
 from assay.data.structure.cells import total_of_counts
-from assay.data.structure.role_names import called, called_people, called_person_ids, human_names, plain_name
+from assay.data.structure.role_names import called, called_people, called_person_ids, plain_name
 from assay.data.words import counts
 from assay.errors import DataError, listing
 
@@ -596,62 +593,3 @@ def _cell(value: Any) -> Any:
             return None if not value else value[0] if len(value) == 1 else "; ".join(sorted(map(str, value)))
         return str(value)
     return str(value) if isinstance(value, dict) else value
-
-
-# -- crosses under the names of categories ---------------------------------------------------------------------
-
-
-LEAST_MARKED = 4
-"""Rows with one mark each from which columns are categories."""
-
-CHOICE = "marked"
-"""The column of labels, if the names of the categories do not begin with its name."""
-
-
-def add_choices(rows: Rows) -> Rows:
-    """Return a table with a further column, the category that is marked in each row, if each row has one mark."""
-    frame = rows.labels
-    plain = [n for n in frame.columns if n != "_row" and not called(plain_name(n).rpartition(" ")[2], "time stamp")]
-    marks = {n: found for n in plain if (found := _crosses(frame[n])) is not None}
-    for group in _groups_of_crosses(marks) if frame.height >= LEAST_MARKED else ():
-        if len(human_names(group)) > 1 or model_names(group):
-            continue
-        name, labels = _categories(group)
-        while name in frame.columns:
-            name += " "
-        chosen = np.argmax(np.stack([marks[n] for n in group]), axis=0)
-        frame = frame.with_columns(pl.Series(name, labels).gather(chosen))
-        note = f"'{name}' contains the marked one of {listing([repr(n) for n in group], 4)}: each row has one mark"
-        rows = replace(rows, labels=frame, reading=rows.reading.add_notes(note))
-    return rows
-
-
-def _crosses(column: pl.Series) -> NDArray[np.bool_] | None:
-    """The marked rows of a column with one text and empty cells; None for other columns."""
-    if column.dtype != pl.String and not 0 < column.null_count() < len(column):
-        return None
-    texts = column.cast(pl.String, strict=False).str.strip_chars().replace("", None)
-    one = 0 < texts.null_count() < len(texts) and texts.drop_nulls().n_unique() == 1
-    return texts.is_not_null().to_numpy() if one else None
-
-
-def _groups_of_crosses(marks: dict[str, NDArray[np.bool_]]) -> list[list[str]]:
-    """Columns next to each other, with exactly one mark in each row."""
-    found: list[list[str]] = []
-    group: list[str] = []
-    for name in marks:
-        group.append(name)
-        total = np.sum([marks[n] for n in group], axis=0)
-        if (total > 1).any():
-            group = [name]
-        elif (total == 1).all():
-            found, group = [*found, group], []
-    return found
-
-
-def _categories(group: Sequence[str]) -> tuple[str, list[str]]:
-    """The name of the column of labels, and the labels: ``tone:::warm`` and ``tone:::cold`` are warm and cold."""
-    same = sum(1 for _ in takewhile(lambda letters: len(set(letters)) == 1, zip(*group, strict=False)))
-    start = re.sub(r"[^\s_.:/\[(-]*$", "", group[0][:same])
-    name = start.rstrip(" _.:/[(-")
-    return (name, [one.removeprefix(start).rstrip("])") for one in group]) if name else (CHOICE, list(group))

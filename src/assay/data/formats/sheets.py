@@ -22,6 +22,7 @@ from typing import Any
 import polars as pl
 
 from assay.data.names import refuse_equal_names
+from assay.data.notations import is_latin, single_byte, wide_encoding
 from assay.data.words import no_header
 from assay.errors import DataError, counted, listing, unknown
 
@@ -164,65 +165,14 @@ def _read_head(path: Path) -> tuple[str, list[str]]:
     """The first lines as text, and a note if the encoding is not UTF-8."""
     with path.open("rb") as file:
         start = file.read(2**16)
-    if wide := _wide_encoding(start):
+    if wide := wide_encoding(start):
         whole = start[: len(start) // 4 * 4]
         return whole.decode(wide, errors="ignore"), [f"read as {wide.upper()} text"]
     cut = start.rfind(b"\n") + 1 if len(start) == 2**16 else len(start)
     try:
         return start[:cut].decode("utf-8-sig"), []
     except UnicodeDecodeError:
-        return start[:cut].decode(_single_byte(start[:cut]) or "cp1252", errors="replace"), []
-
-
-LONGEST_RUN = 3
-"""Most letters beyond ASCII next to each other in a Latin script: few words have more accents in a row, and words
-of other scripts consist of them."""
-
-
-def _is_latin(data: bytes) -> bool:
-    """Whether bytes can be text in a Latin script, by the letters beyond ASCII, one byte each."""
-    runs = [len(run) for run in re.findall(rb"[\x80-\xff]+", data)]
-    # Short words of other scripts have no letter of ASCII either; Latin ones, except `à` and `é`, do.
-    whole = [len(word) for word in re.findall(rb"(?<![a-zA-Z\x80-\xff])[\xc0-\xff]{2,}(?![a-zA-Z\x80-\xff])", data)]
-    return 2 * max(sum(n for n in runs if n > LONGEST_RUN), sum(whole)) <= sum(runs)
-
-
-_MAC_LETTERS = re.compile(
-    rb"(?<=[a-z])[\x81\x82\x84\x86-\x91\x95\x98\x99\x9b\x9d\x9f](?=[a-z])|(?<=[a-z])[\x88\x8a\x8e-\x90](?![a-z])|"
-    rb"(?<=i)\x97n(?![a-z])"
-)
-"""Letters of Mac Roman in and after small letters, where Windows text has signs and capitals (``ŽlevŽ``)."""
-_WINDOWS_LETTERS = re.compile(rb"(?<=[a-z])[\xb3\xb9\xe0-\xff]|[\xf6-\xff](?=[a-z])")
-"""Letters of Windows text, where Mac Roman has signs and capitals."""
-_EITHER = re.compile(rb"(?<=[a-zA-Z])[\x9a\x9c\x9e]|[\x9a\x9c\x9e](?=[a-z])")
-"""``š``, ``œ`` and ``ž`` of Windows text, or ``ö``, ``ú`` and ``û`` of Mac Roman."""
-
-
-def _single_byte(data: bytes) -> str | None:
-    """The encoding of a text in a Latin script with one byte a letter; None if Windows and Mac are both possible."""
-    mac, windows = (len(one.findall(data)) for one in (_MAC_LETTERS, _WINDOWS_LETTERS))
-    if mac > windows:
-        return "mac_roman"
-    if not windows and not re.search(rb"[\xc0-\xff]", data) and _EITHER.search(data):
-        return None
-    return _windows_encoding(data)
-
-
-def _windows_encoding(data: bytes) -> str:
-    """The Windows encoding of a text in a Latin script: that of Central Europe or of the West.
-
-    The letters ``ł`` and ``ż`` of the one are signs such as ``³`` and ``¿`` of the other, which no word contains;
-    and no language of the West has both ``š`` or ``ž`` and the letters that ``ě``, ``ř`` and ``č`` would be.
-    """
-    inside = re.findall(rb"(?<=[a-zA-Z])[\xb3\xb9\xbf\x9c\x9f\xa3\xa5\xaf](?=[a-zA-Z])|[\xa3\xaf](?=[a-zA-Z]{2})", data)
-    carons = re.search(rb"[\x8a\x8e\x9a\x9e]", data) and re.search(rb"[\xe8\xec\xf8\xf9\xc8\xcc\xd8]", data)
-    return "cp1250" if len(inside) > 1 or carons else "cp1252"
-
-
-def _wide_encoding(start: bytes) -> str | None:
-    """The encoding of the byte order mark at the start of a file; None for a single-byte encoding."""
-    marks = {b"\xff\xfe\0\0": "utf-32", b"\xff\xfe": "utf-16", b"\xfe\xff": "utf-16"}
-    return next((name for mark, name in marks.items() if start.startswith(mark)), None)
+        return start[:cut].decode(single_byte(start[:cut]) or "cp1252", errors="replace"), []
 
 
 def _separator(path: Path, lines: Sequence[str]) -> str:
@@ -250,7 +200,7 @@ def _read_rows(path: Path, separator: str, skip: int, notes: list[str]) -> pl.Da
     how: dict[str, Any] = {"separator": separator, "infer_schema": False, "has_header": False, "skip_rows": skip}
     with path.open("rb") as file:
         start = file.read(2**16)
-    wide = _wide_encoding(start)
+    wide = wide_encoding(start)
     if wide is not None:
         return _safely(path, lambda: pl.read_csv(_recode(path, wide), **how))
     if b"\r" in start and b"\n" not in start:  # the ends of lines of classic Mac OS, as in "CSV (Macintosh)" of Excel
@@ -262,7 +212,7 @@ def _read_rows(path: Path, separator: str, skip: int, notes: list[str]) -> pl.Da
     except (pl.exceptions.PolarsError, OSError) as error:
         if "utf" not in str(error).lower():
             return _safely(path, lambda: pl.read_csv(path, **how))
-    encoding = _single_byte(data := path.read_bytes())
+    encoding = single_byte(data := path.read_bytes())
     if encoding is None:
         word = re.search(rb"[^\s,;\"]*[\x9a\x9c\x9e][^\s,;\"]*", data)
         windows, mac = ((word[0] if word else b"").decode(one, "replace") for one in ("cp1252", "mac_roman"))
@@ -278,7 +228,7 @@ def _read_rows(path: Path, separator: str, skip: int, notes: list[str]) -> pl.Da
 def _recode(path: Path, encoding: str) -> io.BytesIO:
     try:
         data = path.read_bytes()
-        if encoding in ("cp1250", "cp1252", "mac_roman") and not _is_latin(data):
+        if encoding in ("cp1250", "cp1252", "mac_roman") and not is_latin(data):
             raise DataError(_no_encoding(path))
         return io.BytesIO(data.decode(encoding).encode())
     except UnicodeDecodeError:
