@@ -13,6 +13,8 @@ from typing import Any
 
 import polars as pl
 
+from assay.data.structure.role_names import plain_name
+
 _MONTHS = (
     ("jan",), ("feb", "fév"), ("mar", "mär", "mrz"), ("apr", "avr"), ("may", "mai"), ("jun", "juin"), ("jul", "juil"),
     ("aug", "aoû"), ("sep",), ("oct", "okt"), ("nov",), ("dec", "dez", "déc"),
@@ -235,3 +237,27 @@ def wide_encoding(start: bytes) -> str | None:
     """Return the encoding of the byte order mark at the start of a file; None for a single-byte encoding."""
     marks = {b"\xff\xfe\0\0": "utf-32", b"\xff\xfe": "utf-16", b"\xfe\xff": "utf-16"}
     return next((name for mark, name in marks.items() if start.startswith(mark)), None)
+
+
+FEW_VALUES = 15
+"""Most different values of a list of labels."""
+
+
+def are_labels(values: Sequence[Sequence[Any]]) -> bool:
+    """Return whether lists contain whole numbers that come again, but neither counts nor shares, whose sum is the same."""
+    flat = [one for each in values for one in each]
+    whole = all(isinstance(one, bool | int) or (isinstance(one, float) and one.is_integer()) for one in flat)
+    sums = whole and {sum(each) for each in values}
+    return whole and len(sums or ()) > 1 and len(set(flat)) <= FEW_VALUES
+
+
+_TALLY = re.compile(r"(.* )?(counter|counts?|tally|distribution)")
+
+
+def tallies_in(cells: Mapping[str, Sequence[Any]]) -> list[str]:
+    """Return the columns of objects with the count of each label: ``label_counter: {"e": 76, "n": 20}``."""
+    found = {n: [one for one in values if one] for n, values in cells.items() if _TALLY.fullmatch(plain_name(n))}
+    return [
+        n for n, there in found.items() if there and all(
+            isinstance(one, dict) and all(type(v) is int and v >= 0 for v in one.values()) for one in there)
+    ]  # fmt: skip

@@ -20,6 +20,7 @@ import polars as pl
 
 from assay.data.columns import column_of
 from assay.data.formats import Rows
+from assay.data.notations import are_labels, tallies_in
 from assay.data.structure.cells import total_of_counts
 from assay.data.structure.role_names import called, called_people, called_person_ids, plain_name
 from assay.data.words import counts
@@ -109,7 +110,7 @@ def unfold(rows: Rows) -> Rows:
     ]
     records, outputs = _one_record_per_output(records)
     found, notes = _unfold_records(records, source)
-    tallies = _tallies(cells)
+    tallies = tallies_in(cells)
     if tallies and not notes:
         raise DataError(f"{source}, {counts(tallies, 0)}")
     if notes:
@@ -414,9 +415,6 @@ def _side_by_side(
 MOST_PLACES = 20
 """Most annotators without names whose labels are lists next to each other; longer lists are tokens or features."""
 
-FEW_VALUES = 15
-"""Most different values of a list of labels."""
-
 
 def _criteria_by_place(
     records: list[Record], cells: Mapping[str, Sequence[Any]], source: str
@@ -430,7 +428,7 @@ def _criteria_by_place(
     """
     if any(called_people(plain_name(n)) == 2 for n in cells):
         return None
-    lists = [n for n in _of_kind(cells, list) if len(cells[n]) == len(records) and _are_labels(cells[n])]
+    lists = [n for n in _of_kind(cells, list) if len(cells[n]) == len(records) and are_labels(cells[n])]
     lengths = {len(each) for n in lists for each in cells[n]}
     if len(lists) < 2 or len(lengths) != 1 or not 1 < min(lengths) <= MOST_PLACES:
         return None
@@ -445,14 +443,6 @@ def _criteria_by_place(
         for record in records for place in range(min(lengths))
     ]  # fmt: skip
     return found, [f"one row per answer in {listing(lists)}", _places(lists)]
-
-
-def _are_labels(values: Sequence[Sequence[Any]]) -> bool:
-    """Whether lists contain whole numbers that come again, but neither counts nor shares, whose sum is the same."""
-    flat = [one for each in values for one in each]
-    whole = all(isinstance(one, bool | int) or (isinstance(one, float) and one.is_integer()) for one in flat)
-    sums = whole and {sum(each) for each in values}
-    return whole and len(sums or ()) > 1 and len(set(flat)) <= FEW_VALUES
 
 
 def _one_record_per_output(records: list[Record]) -> tuple[list[Record], list[str]]:
@@ -474,18 +464,6 @@ def _has_lists(value: Any) -> bool:
     """Whether an object contains several lists of labels."""
     lists = [one for one in value.values() if isinstance(one, list)] if isinstance(value, dict) else []
     return len(lists) > 1 and all(len(one) > 1 and all(isinstance(v, bool | int | float) for v in one) for one in lists)
-
-
-_TALLY = re.compile(r"(.* )?(counter|counts?|tally|distribution)")
-
-
-def _tallies(cells: Mapping[str, Sequence[Any]]) -> list[str]:
-    """Columns of objects with the count of each label: ``label_counter: {"e": 76, "n": 20}``."""
-    found = {n: [one for one in values if one] for n, values in cells.items() if _TALLY.fullmatch(plain_name(n))}
-    return [
-        n for n, there in found.items() if there and all(
-            isinstance(one, dict) and all(type(v) is int and v >= 0 for v in one.values()) for one in there)
-    ]  # fmt: skip
 
 
 def _holds_answers(name: str) -> bool:
