@@ -213,7 +213,7 @@ _EITHER = re.compile(rb"(?<=[a-zA-Z])[\x9a\x9c\x9e]|[\x9a\x9c\x9e](?=[a-z])")
 
 
 def single_byte(data: bytes) -> str | None:
-    """Return the encoding of a text in a Latin script with one byte a letter; None if Windows and Mac are both possible."""
+    """Return the encoding of Latin text with one byte a letter; None if Windows and Mac are both possible."""
     mac, windows = (len(one.findall(data)) for one in (_MAC_LETTERS, _WINDOWS_LETTERS))
     if mac > windows:
         return "mac_roman"
@@ -244,7 +244,7 @@ FEW_VALUES = 15
 
 
 def are_labels(values: Sequence[Sequence[Any]]) -> bool:
-    """Return whether lists contain whole numbers that come again, but neither counts nor shares, whose sum is the same."""
+    """Whether lists contain whole numbers that come again, but neither counts nor shares, whose sum is the same."""
     flat = [one for each in values for one in each]
     whole = all(isinstance(one, bool | int) or (isinstance(one, float) and one.is_integer()) for one in flat)
     sums = whole and {sum(each) for each in values}
