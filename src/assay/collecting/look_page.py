@@ -27,6 +27,7 @@ from urllib.parse import parse_qs, quote, unquote, urlsplit
 
 from assay.collecting.report_process import REPORT_POLICY, ReportProcess
 from assay.data.joining import Match
+from assay.data.structure.roles import IGNORED
 from assay.data.words import ROLES, analysis_line
 from assay.errors import AssayError
 
@@ -229,10 +230,16 @@ class LookPage:
             return
         kept = sheet.stated
         self._state(sheet, found.with_role(column.name, kind, kept))
-        if sheet.found is not None and not sheet.problem and _content(sheet.found) == _content(found):
+        if sheet.found is None or sheet.problem:
+            return
+        now = next((one.kind for one in sheet.found.columns if one.name == column.name), kind)
+        same = _content(sheet.found) == _content(found)
+        if same or (now in IGNORED and kind not in IGNORED):
             sheet.found, sheet.stated = found, kept
+            still = "still be read" if same else "be read"
+            other = "" if same else f", not as {ROLES[kind]}"
             sheet.problem = (
-                f"column '{column.name}' would still be read as {ROLES[column.kind]}; "
+                f"column '{column.name}' would {still} as {ROLES[column.kind if same else now]}{other}; "
                 "change the roles of other columns first"
             )
 

@@ -13,6 +13,8 @@ from typing import Any
 
 import polars as pl
 
+from assay.data.structure.role_names import plain_name
+
 _MONTHS = (
     ("jan",), ("feb", "fév"), ("mar", "mär", "mrz"), ("apr", "avr"), ("may", "mai"), ("jun", "juin"), ("jul", "juil"),
     ("aug", "aoû"), ("sep",), ("oct", "okt"), ("nov",), ("dec", "dez", "déc"),
@@ -184,3 +186,78 @@ def _is_symbol(one: str) -> bool:
 def options_in_words(options: Mapping[str, Any]) -> str:
     """Return options as a call states them: ``missing=[99]``."""
     return " and ".join(f"{name}={value!r}" for name, value in options.items())
+
+
+LONGEST_RUN = 3
+"""Most letters beyond ASCII next to each other in a Latin script: few words have more accents in a row, and words
+of other scripts consist of them."""
+
+
+def is_latin(data: bytes) -> bool:
+    """Return whether bytes can be text in a Latin script, by the letters beyond ASCII, one byte each."""
+    runs = [len(run) for run in re.findall(rb"[\x80-\xff]+", data)]
+    # Short words of other scripts have no letter of ASCII either; Latin ones, except `à` and `é`, do.
+    whole = [len(word) for word in re.findall(rb"(?<![a-zA-Z\x80-\xff])[\xc0-\xff]{2,}(?![a-zA-Z\x80-\xff])", data)]
+    return 2 * max(sum(n for n in runs if n > LONGEST_RUN), sum(whole)) <= sum(runs)
+
+
+_MAC_LETTERS = re.compile(
+    rb"(?<=[a-z])[\x81\x82\x84\x86-\x91\x95\x98\x99\x9b\x9d\x9f](?=[a-z])|(?<=[a-z])[\x88\x8a\x8e-\x90](?![a-z])|"
+    rb"(?<=i)\x97n(?![a-z])"
+)
+"""Letters of Mac Roman in and after small letters, where Windows text has signs and capitals (``ŽlevŽ``)."""
+_WINDOWS_LETTERS = re.compile(rb"(?<=[a-z])[\xb3\xb9\xe0-\xff]|[\xf6-\xff](?=[a-z])")
+"""Letters of Windows text, where Mac Roman has signs and capitals."""
+_EITHER = re.compile(rb"(?<=[a-zA-Z])[\x9a\x9c\x9e]|[\x9a\x9c\x9e](?=[a-z])")
+"""``š``, ``œ`` and ``ž`` of Windows text, or ``ö``, ``ú`` and ``û`` of Mac Roman."""
+
+
+def single_byte(data: bytes) -> str | None:
+    """Return the encoding of Latin text with one byte a letter; None if Windows and Mac are both possible."""
+    mac, windows = (len(one.findall(data)) for one in (_MAC_LETTERS, _WINDOWS_LETTERS))
+    if mac > windows:
+        return "mac_roman"
+    if not windows and not re.search(rb"[\xc0-\xff]", data) and _EITHER.search(data):
+        return None
+    return _windows_encoding(data)
+
+
+def _windows_encoding(data: bytes) -> str:
+    """The Windows encoding of a text in a Latin script: that of Central Europe or of the West.
+
+    The letters ``ł`` and ``ż`` of the one are signs such as ``³`` and ``¿`` of the other, which no word contains;
+    and no language of the West has both ``š`` or ``ž`` and the letters that ``ě``, ``ř`` and ``č`` would be.
+    """
+    inside = re.findall(rb"(?<=[a-zA-Z])[\xb3\xb9\xbf\x9c\x9f\xa3\xa5\xaf](?=[a-zA-Z])|[\xa3\xaf](?=[a-zA-Z]{2})", data)
+    carons = re.search(rb"[\x8a\x8e\x9a\x9e]", data) and re.search(rb"[\xe8\xec\xf8\xf9\xc8\xcc\xd8]", data)
+    return "cp1250" if len(inside) > 1 or carons else "cp1252"
+
+
+def wide_encoding(start: bytes) -> str | None:
+    """Return the encoding of the byte order mark at the start of a file; None for a single-byte encoding."""
+    marks = {b"\xff\xfe\0\0": "utf-32", b"\xff\xfe": "utf-16", b"\xfe\xff": "utf-16"}
+    return next((name for mark, name in marks.items() if start.startswith(mark)), None)
+
+
+FEW_VALUES = 15
+"""Most different values of a list of labels."""
+
+
+def are_labels(values: Sequence[Sequence[Any]]) -> bool:
+    """Whether lists contain whole numbers that come again, but neither counts nor shares, whose sum is the same."""
+    flat = [one for each in values for one in each]
+    whole = all(isinstance(one, bool | int) or (isinstance(one, float) and one.is_integer()) for one in flat)
+    sums = whole and {sum(each) for each in values}
+    return whole and len(sums or ()) > 1 and len(set(flat)) <= FEW_VALUES
+
+
+_TALLY = re.compile(r"(.* )?(counter|counts?|tally|distribution)")
+
+
+def tallies_in(cells: Mapping[str, Sequence[Any]]) -> list[str]:
+    """Return the columns of objects with the count of each label: ``label_counter: {"e": 76, "n": 20}``."""
+    found = {n: [one for one in values if one] for n, values in cells.items() if _TALLY.fullmatch(plain_name(n))}
+    return [
+        n for n, there in found.items() if there and all(
+            isinstance(one, dict) and all(type(v) is int and v >= 0 for v in one.values()) for one in there)
+    ]  # fmt: skip

@@ -253,3 +253,34 @@ def test_read_mturk_counts_rejected_assignment_once(put, excluded):
     found = assay.read(put("b.csv", batch(*rows)), item="key", scale="interval", rejected=True)
     assert excluded(found) == {intake.EMPTY: 1}
     assert found.labels["seconds"].to_list() == [30.0]
+
+
+def test_read_mturk_excludes_remarks_and_rejections_without_a_status(put, answers, excluded):
+    rows = [row(who, key, **{"Answer.clarity": str(1 + (i + j) % 5), "Answer.comment": "", "Answer.else": ""})
+            for i, key in enumerate("abcdefgh") for j, who in enumerate(("A1", "A2"))]  # fmt: skip
+    for k, remark in enumerate(("hard to say", "a good one", "it depends")):
+        rows[k] |= {"Answer.comment": "ok", "Answer.else": remark}
+    for one in rows:
+        del one["AssignmentStatus"]
+        one["RejectionTime"] = ""
+    rows[-1]["RejectionTime"] = TIME.format(9)
+    labels = assay.read(put("batch.csv", batch(*rows)), item="key", workers="ids", scale="1-5")
+    assert labels.criteria == ("clarity",)
+    assert len(answers(labels)) == 15
+    assert excluded(labels) == {intake.REJECTED: 1}
+    assert labels.labels["comment"].drop_nulls().to_list() == ["ok"] * 3
+    assert any("'comment', 'else': remarks on the answers, not labels" in note for note in labels.reading.notes)
+    with pytest.raises(DataError, match="set the scale of clarity, comment"):
+        assay.read(put("batch.csv", batch(*rows)), item="key", criteria=["clarity", "comment"])
+
+
+def test_read_plain_batch_excludes_rejected(put, excluded):
+    lines = [f"t{i},{who},{1 + (i + j) % 5},{'Rejected' if i == j else 'Approved'}"
+             for i in range(8) for j, who in enumerate(("A1", "A2", "A3"))]  # fmt: skip
+    path = put("t.csv", "\n".join(["item,annotator,label,AssignmentStatus", *lines]))
+    labels = assay.read(path, scale="1-5")
+    assert len(labels) == 21
+    assert excluded(labels) == {intake.REJECTED: 3}
+    assert any("'AssignmentStatus' is Rejected in 3 rows" in note for note in labels.reading.notes)
+    status = assay.read(path, label="AssignmentStatus", scale="nominal")
+    assert len(status) == 24

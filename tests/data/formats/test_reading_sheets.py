@@ -509,10 +509,13 @@ def test_read_other_encodings(tmp_path: Path) -> None:
     windows = ["the file is not UTF-8; read as Windows text (cp1252)"]
     assert grid(b"a;b\n1;\xe9\n") == ([("a", "b"), ("1", "é")], windows)
     assert grid("x\na;b\n1;é\n".encode("utf-16"), 1) == ([("a", "b"), ("1", "é")], [])
-    with pytest.raises(
-        DataError, match=r"is neither UTF-8 nor UTF-16 nor Windows text \(cp1252 or cp1250\); save it as UTF-8"
-    ):
+    with pytest.raises(DataError, match=r"nor Windows text \(cp1252 or cp1250\) nor Mac Roman; save it as UTF-8"):
         grid(b"a;b\n1;\x81\xe9\n")
+    mac = ["the file is not UTF-8; read as Mac text (mac roman)"]
+    assert grid("a;b\n1;caf\xe9\n".encode("mac_roman")) == ([("a", "b"), ("1", "café")], mac)
+    assert grid(b"a;b\r1;c\r") == ([("a", "b"), ("1", "c")], [])
+    with pytest.raises(DataError, match=r"Windows or Mac text \('schšn' or 'schön'\); save it as UTF-8"):
+        grid("a;b\n1;schön\n".encode("mac_roman"))
     for empty in (b"", "".encode("utf-16")):
         with pytest.raises(DataError, match=r"t\.csv is empty$"):
             grid(empty)

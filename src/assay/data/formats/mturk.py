@@ -12,9 +12,20 @@ from pathlib import Path
 from typing import Any
 
 from assay.data.formats import FormatSettings, Rows
-from assay.data.formats.intake import EMPTY, REJECTED, Intake, PlatformAnswer, own_id, parse_cell, set_of
+from assay.data.formats.intake import (
+    EMPTY,
+    REJECTED,
+    SET,
+    Intake,
+    PlatformAnswer,
+    is_number,
+    own_id,
+    parse_cell,
+    set_of,
+)
 from assay.data.formats.tables import read_delimited
 from assay.data.scales import Preference
+from assay.data.structure.role_names import called, plain_name
 from assay.errors import DataError, counted, listing
 
 SWAPS = {"1": 1, "2": -1}
@@ -34,11 +45,12 @@ def read_mturk(path: Path, item: str | None, settings: FormatSettings) -> Rows:
     intake = Intake(path)
     rows = [(row, dict(_answers(row))) for row in table.to_dicts()]
     sides = set() if swap is None else _sides(path, [answers for _, answers in rows], numbered)
+    comments = _comments([answers for _, answers in rows], settings.criteria)
     for line, (row, answers) in enumerate(rows, 2):
         where = f"row {line}"
         inputs = {c[6:]: html.unescape(v) for c, v in row.items() if c.startswith("Input.") and v is not None}
-        status = row.get("AssignmentStatus")
-        if status == "Rejected" and not settings.rejected:
+        said = {question: answers.pop(question, None) for question in comments}
+        if _is_rejected(row) and not settings.rejected:
             intake.exclude(REJECTED, max(1, sum(v is not None for v in answers.values())))
             continue
         name = own_id(item, {**inputs, **row}, f"{path}, {where}")
@@ -51,7 +63,7 @@ def read_mturk(path: Path, item: str | None, settings: FormatSettings) -> Rows:
             where,
             time=_time(row.get("SubmitTime")),
             submission=row.get("AssignmentId"),
-            about={"seconds": None if not row.get("WorkTimeInSeconds") else float(row["WorkTimeInSeconds"])},
+            about={"seconds": None if not row.get("WorkTimeInSeconds") else float(row["WorkTimeInSeconds"]), **said},
         )
         for question, value in answers.items():
             if value is None:
@@ -63,9 +75,39 @@ def read_mturk(path: Path, item: str | None, settings: FormatSettings) -> Rows:
     _notes(
         intake, submitted=sum(row.get("AssignmentStatus") == "Submitted" for row, _ in rows), swapped=swap is not None
     )
+    if comments:
+        names = listing([repr(one) for one in comments])
+        intake.note(f"{names}: remarks on the answers, not labels; to read them as labels, name them in criteria=[...]")
     if not by_id:
         intake.note("workers are named by codes; to keep their ids, set workers='ids'")
     return intake.rows(settings.criteria, texts=True)
+
+
+def _is_rejected(row: Mapping[str, Any]) -> bool:
+    """Whether an assignment was rejected, by its status or, without one, by the time of the rejection."""
+    status = str(row.get("AssignmentStatus") or "").strip().lower()
+    return status == "rejected" or (not status and bool((row.get("RejectionTime") or "").strip()))
+
+
+LEAST_REMARKS = 3
+"""Different texts with a space from which an optional question is one of free text."""
+
+
+def _comments(answers: Sequence[Mapping[str, str | None]], criteria: Sequence[str] | None) -> list[str]:
+    """The questions whose answers are remarks: text under a usual name, or optional free text; others have labels."""
+    given: dict[str, list[str]] = {}
+    for row in answers:
+        for question, value in row.items():
+            given.setdefault(question, []).extend([] if value is None else [value])
+    found = []
+    for question, values in given.items():
+        if all(map(is_number, values)) or question in (criteria or ()):
+            continue
+        texts = {value for value in values if " " in value.strip() and SET not in value}
+        optional = 2 * len(values) < len(answers) and 2 * len(texts) > len(values) and len(texts) >= LEAST_REMARKS
+        if called(plain_name(question), "comment") or optional:
+            found.append(question)
+    return found if len(found) < len(given) else []
 
 
 def _add(

@@ -13,18 +13,16 @@ import json
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
-from itertools import takewhile
 from typing import Any
 
 import numpy as np
 import polars as pl
-from numpy.typing import NDArray
 
 from assay.data.columns import column_of
 from assay.data.formats import Rows
-from assay.data.names import model_names
+from assay.data.notations import are_labels, tallies_in
 from assay.data.structure.cells import total_of_counts
-from assay.data.structure.role_names import called, called_people, called_person_ids, human_names, plain_name
+from assay.data.structure.role_names import called, called_people, called_person_ids, plain_name
 from assay.data.words import counts
 from assay.errors import DataError, listing
 
@@ -110,7 +108,14 @@ def unfold(rows: Rows) -> Rows:
         {**record, **{name: values[i] for name, values in cells.items()}}
         for i, record in enumerate(frame.iter_rows(named=True))
     ]
+    records, outputs = _one_record_per_output(records)
     found, notes = _unfold_records(records, source)
+    tallies = tallies_in(cells)
+    if tallies and not notes:
+        raise DataError(f"{source}, {counts(tallies, 0)}")
+    if notes:
+        notes += [f"{listing([repr(n) for n in tallies])}: counts of labels, not read as labels"] if tallies else []
+        notes = [*outputs, *notes]
     if not notes:
         chosen = [
             n
@@ -277,7 +282,7 @@ def _unfold_records(records: list[Record], source: str) -> tuple[list[Record], l
     """One record per answer, by the first way that fits all records."""
     names = list(dict.fromkeys(key for one in records for key in one))
     cells = {name: [one[name] for one in records if one.get(name) is not None] for name in names}
-    for way in (_objects, _by_criterion, _by_person_and_criterion, _side_by_side, _by_name):
+    for way in (_objects, _by_criterion, _by_person_and_criterion, _side_by_side, _criteria_by_place, _by_name):
         found = way(records, cells, source)
         if found is not None:
             return found
@@ -407,6 +412,60 @@ def _side_by_side(
     return found, notes + ([] if who is not None else [_places(used)])
 
 
+MOST_PLACES = 20
+"""Most annotators without names whose labels are lists next to each other; longer lists are tokens or features."""
+
+
+def _criteria_by_place(
+    records: list[Record], cells: Mapping[str, Sequence[Any]], source: str
+) -> tuple[list[Record], list[str]] | None:
+    """Lists of labels of one length without annotators, one for each criterion: ``"Style": [2, 3], "Overall": [4, 5]``.
+
+    Raises
+    ------
+    DataError
+        If no name says that they are labels, so that the places might be turns or sentences.
+    """
+    if any(called_people(plain_name(n)) == 2 for n in cells):
+        return None
+    lists = [n for n in _of_kind(cells, list) if len(cells[n]) == len(records) and are_labels(cells[n])]
+    lengths = {len(each) for n in lists for each in cells[n]}
+    if len(lists) < 2 or len(lengths) != 1 or not 1 < min(lengths) <= MOST_PLACES:
+        return None
+    if not any(called(plain_name(n), "questions") or _holds_answers(n) for n in lists):
+        raise DataError(
+            f"{source}: {listing([repr(n) for n in lists], 4)} contain lists of {min(lengths)} labels without names of "
+            "annotators: their places can be annotators or parts of the item; add a list of annotators of this length"
+        )
+    found = [
+        {**{k: v for k, v in record.items() if k not in lists}, NAMES: str(place + 1), **{
+            n: record[n][place] for n in lists}}
+        for record in records for place in range(min(lengths))
+    ]  # fmt: skip
+    return found, [f"one row per answer in {listing(lists)}", _places(lists)]
+
+
+def _one_record_per_output(records: list[Record]) -> tuple[list[Record], list[str]]:
+    """One record for each output, if each record has one list of outputs with a list of labels for each criterion."""
+    names = list(dict.fromkeys(key for one in records for key in one))
+    nested = [n for n in names if any(isinstance(one.get(n), list) and any(map(_has_lists, one[n])) for one in records)]
+    if len(nested) != 1 or not all(all(map(_has_lists, one.get(nested[0]) or ())) for one in records):
+        return records, []
+    name = nested[0]
+    made = [
+        _without(record, name) | {(k if k not in record or k == name else f"{name} {k}"): v for k, v in one.items()}
+        for record in records
+        for one in record.get(name) or ()
+    ]
+    return made, [f"each object in {name} is an output with its own labels"]
+
+
+def _has_lists(value: Any) -> bool:
+    """Whether an object contains several lists of labels."""
+    lists = [one for one in value.values() if isinstance(one, list)] if isinstance(value, dict) else []
+    return len(lists) > 1 and all(len(one) > 1 and all(isinstance(v, bool | int | float) for v in one) for one in lists)
+
+
 def _holds_answers(name: str) -> bool:
     """Whether a list is called as labels are: ``scores``, ``human_scores``."""
     parts = _single(name).split()
@@ -512,61 +571,3 @@ def _cell(value: Any) -> Any:
             return None if not value else value[0] if len(value) == 1 else "; ".join(sorted(map(str, value)))
         return str(value)
     return str(value) if isinstance(value, dict) else value
-
-
-# -- crosses under the names of categories ---------------------------------------------------------------------
-
-
-LEAST_MARKED = 4
-"""Rows with one mark each from which columns are categories."""
-
-CHOICE = "marked"
-"""The column of labels, if the names of the categories do not begin with its name."""
-
-
-def add_choices(rows: Rows) -> Rows:
-    """Return a table with a further column, the category that is marked in each row, if each row has one mark."""
-    frame = rows.labels
-    marks = {n: found for n in frame.columns if n != "_row" and (found := _crosses(frame[n])) is not None}
-    for group in _groups_of_crosses(marks) if frame.height >= LEAST_MARKED else ():
-        if len(human_names(group)) > 1 or model_names(group):
-            continue
-        name, labels = _categories(group)
-        while name in frame.columns:
-            name += " "
-        chosen = np.argmax(np.stack([marks[n] for n in group]), axis=0)
-        frame = frame.with_columns(pl.Series(name, labels).gather(chosen))
-        note = f"'{name}' contains the marked one of {listing([repr(n) for n in group], 4)}: each row has one mark"
-        rows = replace(rows, labels=frame, reading=rows.reading.add_notes(note))
-    return rows
-
-
-def _crosses(column: pl.Series) -> NDArray[np.bool_] | None:
-    """The marked rows of a column with one text and empty cells; None for other columns."""
-    if column.dtype != pl.String and not 0 < column.null_count() < len(column):
-        return None
-    texts = column.cast(pl.String, strict=False).str.strip_chars().replace("", None)
-    one = 0 < texts.null_count() < len(texts) and texts.drop_nulls().n_unique() == 1
-    return texts.is_not_null().to_numpy() if one else None
-
-
-def _groups_of_crosses(marks: dict[str, NDArray[np.bool_]]) -> list[list[str]]:
-    """Columns next to each other, with exactly one mark in each row."""
-    found: list[list[str]] = []
-    group: list[str] = []
-    for name in marks:
-        group.append(name)
-        total = np.sum([marks[n] for n in group], axis=0)
-        if (total > 1).any():
-            group = [name]
-        elif (total == 1).all():
-            found, group = [*found, group], []
-    return found
-
-
-def _categories(group: Sequence[str]) -> tuple[str, list[str]]:
-    """The name of the column of labels, and the labels: ``tone:::warm`` and ``tone:::cold`` are warm and cold."""
-    same = sum(1 for _ in takewhile(lambda letters: len(set(letters)) == 1, zip(*group, strict=False)))
-    start = re.sub(r"[^\s_.:/\[(-]*$", "", group[0][:same])
-    name = start.rstrip(" _.:/[(-")
-    return (name, [one.removeprefix(start).rstrip("])") for one in group]) if name else (CHOICE, list(group))

@@ -22,6 +22,7 @@ from typing import Any
 import polars as pl
 
 from assay.data.names import refuse_equal_names
+from assay.data.notations import is_latin, single_byte, wide_encoding
 from assay.data.words import no_header
 from assay.errors import DataError, counted, listing, unknown
 
@@ -164,44 +165,14 @@ def _read_head(path: Path) -> tuple[str, list[str]]:
     """The first lines as text, and a note if the encoding is not UTF-8."""
     with path.open("rb") as file:
         start = file.read(2**16)
-    if wide := _wide_encoding(start):
+    if wide := wide_encoding(start):
         whole = start[: len(start) // 4 * 4]
         return whole.decode(wide, errors="ignore"), [f"read as {wide.upper()} text"]
     cut = start.rfind(b"\n") + 1 if len(start) == 2**16 else len(start)
     try:
         return start[:cut].decode("utf-8-sig"), []
     except UnicodeDecodeError:
-        return start[:cut].decode(_windows_encoding(start[:cut]), errors="replace"), []
-
-
-LONGEST_RUN = 3
-"""Most letters beyond ASCII next to each other in a Latin script: few words have more accents in a row, and words
-of other scripts consist of them."""
-
-
-def _is_latin(data: bytes) -> bool:
-    """Whether bytes can be text in a Latin script, by the letters beyond ASCII, one byte each."""
-    runs = [len(run) for run in re.findall(rb"[\x80-\xff]+", data)]
-    # Short words of other scripts have no letter of ASCII either; Latin ones, except `à` and `é`, do.
-    whole = [len(word) for word in re.findall(rb"(?<![a-zA-Z\x80-\xff])[\xc0-\xff]{2,}(?![a-zA-Z\x80-\xff])", data)]
-    return 2 * max(sum(n for n in runs if n > LONGEST_RUN), sum(whole)) <= sum(runs)
-
-
-def _windows_encoding(data: bytes) -> str:
-    """The Windows encoding of a text in a Latin script: that of Central Europe or of the West.
-
-    The letters ``ł`` and ``ż`` of the one are signs such as ``³`` and ``¿`` of the other, which no word contains;
-    and no language of the West has both ``š`` or ``ž`` and the letters that ``ě``, ``ř`` and ``č`` would be.
-    """
-    inside = re.findall(rb"(?<=[a-zA-Z])[\xb3\xb9\xbf\x9c\x9f\xa3\xa5\xaf](?=[a-zA-Z])|[\xa3\xaf](?=[a-zA-Z]{2})", data)
-    carons = re.search(rb"[\x8a\x8e\x9a\x9e]", data) and re.search(rb"[\xe8\xec\xf8\xf9\xc8\xcc\xd8]", data)
-    return "cp1250" if len(inside) > 1 or carons else "cp1252"
-
-
-def _wide_encoding(start: bytes) -> str | None:
-    """The encoding of the byte order mark at the start of a file; None for a single-byte encoding."""
-    marks = {b"\xff\xfe\0\0": "utf-32", b"\xff\xfe": "utf-16", b"\xfe\xff": "utf-16"}
-    return next((name for mark, name in marks.items() if start.startswith(mark)), None)
+        return start[:cut].decode(single_byte(start[:cut]) or "cp1252", errors="replace"), []
 
 
 def _separator(path: Path, lines: Sequence[str]) -> str:
@@ -228,9 +199,12 @@ def _read_rows(path: Path, separator: str, skip: int, notes: list[str]) -> pl.Da
     """All rows including the header as text; a note if the encoding is not UTF-8."""
     how: dict[str, Any] = {"separator": separator, "infer_schema": False, "has_header": False, "skip_rows": skip}
     with path.open("rb") as file:
-        wide = _wide_encoding(file.read(4))
+        start = file.read(2**16)
+    wide = wide_encoding(start)
     if wide is not None:
         return _safely(path, lambda: pl.read_csv(_recode(path, wide), **how))
+    if b"\r" in start and b"\n" not in start:  # the ends of lines of classic Mac OS, as in "CSV (Macintosh)" of Excel
+        how["eol_char"] = "\r"
     try:
         return pl.read_csv(path, **how)
     except pl.exceptions.NoDataError:
@@ -238,15 +212,23 @@ def _read_rows(path: Path, separator: str, skip: int, notes: list[str]) -> pl.Da
     except (pl.exceptions.PolarsError, OSError) as error:
         if "utf" not in str(error).lower():
             return _safely(path, lambda: pl.read_csv(path, **how))
-    windows = _windows_encoding(path.read_bytes())
-    notes.append(f"the file is not UTF-8; read as Windows text ({windows})")
-    return _safely(path, lambda: pl.read_csv(_recode(path, windows), **how))
+    encoding = single_byte(data := path.read_bytes())
+    if encoding is None:
+        word = re.search(rb"[^\s,;\"]*[\x9a\x9c\x9e][^\s,;\"]*", data)
+        windows, mac = ((word[0] if word else b"").decode(one, "replace") for one in ("cp1252", "mac_roman"))
+        raise DataError(
+            f"{path} is not UTF-8, and its letters do not show whether it is Windows or Mac text ('{windows}' or "
+            f"'{mac}'); save it as UTF-8"
+        )
+    kind = "Mac" if encoding == "mac_roman" else "Windows"
+    notes.append(f"the file is not UTF-8; read as {kind} text ({encoding.replace('_', ' ')})")
+    return _safely(path, lambda: pl.read_csv(_recode(path, encoding), **how))
 
 
 def _recode(path: Path, encoding: str) -> io.BytesIO:
     try:
         data = path.read_bytes()
-        if encoding in ("cp1250", "cp1252") and not _is_latin(data):
+        if encoding in ("cp1250", "cp1252", "mac_roman") and not is_latin(data):
             raise DataError(_no_encoding(path))
         return io.BytesIO(data.decode(encoding).encode())
     except UnicodeDecodeError:
@@ -254,7 +236,7 @@ def _recode(path: Path, encoding: str) -> io.BytesIO:
 
 
 def _no_encoding(path: Path) -> str:
-    return f"{path} is neither UTF-8 nor UTF-16 nor Windows text (cp1252 or cp1250); save it as UTF-8"
+    return f"{path} is neither UTF-8 nor UTF-16 nor Windows text (cp1252 or cp1250) nor Mac Roman; save it as UTF-8"
 
 
 def _safely(path: Path, read: Callable[[], pl.DataFrame]) -> pl.DataFrame:

@@ -168,7 +168,9 @@ class AnnotatorSearch(KeySearch):
         pairs = [one for one in pairs if not self._is_system(one[0])] or pairs
         pairs = [one for one in pairs if not self._texts_of(one[0])] or pairs
         other = [one for one in pairs if not called(self.plain[one[0]], "item")]
-        if sure and len(other) == 1 and len(pairs) > 1 and not people:
+        # Instances and visits number the occasions of an item, by one person or by several.
+        settled = len(other) == 1 and not called(self.plain[other[0][0]], "occasion")
+        if sure and settled and len(pairs) > 1 and not people:
             who, members = other[0]
             rows = repetition([self.views[n].codes for n in members])
             return self._split_key(who, members, words.key_reason(members, rows.chance))
