@@ -9,11 +9,11 @@ from typing import Any
 
 import numpy as np
 import polars as pl
-import pytest
 
 import assay
 from assay.data.annotations import Annotations
 from assay.similarity.embeddings import SentenceEncoder
+from assay.similarity.protocol import kept, key_of
 
 WORDS = ("good", "bad", "plain", "slow", "kind", "late", "warm", "grey")
 QUICK: dict[str, Any] = {
@@ -28,31 +28,17 @@ def words_of(texts: list[str]) -> np.ndarray[Any, Any]:
     return np.array([[len(re.findall(rf"\b{word}\b", text)) for word in WORDS] for text in texts], dtype=float)
 
 
-class Counting(SentenceEncoder):
-    """A stub of a sentence-transformers model, with a folder's name and a digest of its weights."""
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "key", "")
-
-    @property
-    def name(self) -> str:
-        return Path(self.model).name
-
-    @property
-    def context(self) -> int | None:
-        return None
-
-    def encode(self, texts: Any) -> Any:
-        return words_of(list(texts))
-
-    def pieces(self, text: str) -> list[str]:
-        return [text]
-
-
-def put_in_place(patch: pytest.MonkeyPatch) -> None:
-    """Make folders of encoders read as `Counting`."""
-    for module in ("documents", "rater"):
-        patch.setattr(f"assay.training.{module}.SentenceEncoder", Counting)
+def counting_encoder(folder: Path, width: int = len(WORDS)) -> str:
+    """Make the folder of an encoder that counts words; the cache of `ASSAY_CACHE` has its row of every sentence."""
+    folder.mkdir(parents=True)
+    (folder / "config.json").write_text(f'{{"width": {width}}}')
+    (folder / "sentence_bert_config.json").write_text('{"max_seq_length": 256}')
+    (folder / "README.md").write_text("---\nlicense: apache-2.0\n---\n# Counting\n")
+    said = [f"It was {word}{where}." for word in WORDS for where in ("", " there", " here")]
+    said.append("[0:01] It was good.")
+    what = f"embedding {SentenceEncoder(str(folder)).key}"
+    kept(what, [key_of(one) for one in said], lambda some: words_of(said)[some, :width])
+    return str(folder)
 
 
 def reviews(n: int = 60, *, people: int = 3, noise: float = 0.4, seed: int = 1, scale: str = "1-5") -> Annotations:
