@@ -207,9 +207,7 @@ def planted(tmp_path, kept_encoder):
     models = [kept_encoder, str(Path(kept_encoder).parent / "narrow")]
     encoders = [{"model": one, "key": SentenceEncoder(one).key} for one in models]
 
-    def save(
-        *criteria: str | None, members: int = 2, known: Sequence[str] = (), fold: int = 1, **about
-    ) -> SavedRater:
+    def save(*criteria: str | None, members: int = 2, known: Sequence[str] = (), fold: int = 1, **about) -> SavedRater:
         names = ["encoder"] if members == 1 else [f"encoder-{m + 1}" for m in range(members)]
         target = {"scale": "1-5", "categories": [], "number": [], "whole": True}
         sizes = encoder.Sizes(4, 1, 1, 4, 0.0, False, 0.3, 1, 1, 0.1, 1, 1, 1.0)
