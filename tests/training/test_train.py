@@ -3,32 +3,29 @@
 from __future__ import annotations
 
 import contextlib
-import itertools
 import json
 import subprocess
 import sys
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any
 
 import numpy as np
 import polars as pl
 import pytest
 from matplotlib.colors import to_rgba
 from scipy import stats
-from teaching import SMALL, lessons, quick, reviews, words_of
+from teaching import SMALL, guessing, lessons, planned, quick, reviews, target
 
 import assay
 import pinned
 from assay.data.annotations import Annotations
-from assay.data.scales import parse_scale
 from assay.errors import DataError, DesignError
 from assay.estimation.intervals import Estimate
 from assay.estimation.result import Run
 from assay.reporting import pictures
 from assay.training.baselines import BASELINES
-from assay.training.documents import Folds, Target, Texts, TrainSettings, draw_folds
+from assay.training.documents import TrainSettings, draw_folds
 from assay.training.page import train_parts
 from assay.training.rater import RATER_FILE
 from assay.training.train import (
@@ -324,48 +321,6 @@ def test_differences_state_significance():
     assert differences({"R": lead(0.0, 0.1)}, ("R",), "mean").endswith(": not significantly better than mean.")
     mixed = differences({"r": r, "RMSE": lead(-0.2, 0.1), "R": lead(0.3, 0.1)}, ("r", "RMSE", "R"), "ridge")
     assert mixed.endswith(": significantly better in r and R, significantly worse in RMSE.")
-
-
-def planned(*lengths: int, segments: bool = False, encoders: Any = words_of, **options) -> Training:
-    """A training of texts with given numbers of sentences, or of segments of one text, every other in one fold."""
-    ends, n = np.cumsum(lengths), len(lengths)
-    names = tuple(f"i{k}" for k in range(n))
-    if segments:
-        said = [[f"S{k}." for k in range(int(ends[-1]))]]
-        texts = Texts(names, said, np.zeros(n, dtype=int), ends - lengths, ends)
-    else:
-        texts = Texts(names, [["x"] * one for one in lengths], np.arange(n), 0 * ends, np.array(lengths))
-    folds = Folds(np.arange(n), np.arange(n) % 2, ("x", "y"), ("made by hand",))
-    settings = TrainSettings(encoders=encoders, device="cpu", **options)
-    return Training(None, texts, [], folds, settings, (), [], ["a note"])
-
-
-def target(criterion: str | None, n: int, *, nominal: bool = False) -> Target:
-    """Items with one label each: the middle of five numbers, or the first of two categories."""
-    scale, names = (parse_scale("nominal:u,v"), ("u", "v")) if nominal else (parse_scale("1-5"), ())
-    share = np.tile([1.0, 0.0], (n, 1)) if nominal else np.empty((n, 0))
-    mean, value = np.full(n, np.nan if nominal else 3.0), np.full(n, 0.0 if nominal else 3.0)
-    return Target(criterion, scale, names, np.empty(0), share, mean, np.arange(n), 0 * np.arange(n), value, not nominal)
-
-
-def guessing(*lengths: int, targets: list[Target], **options) -> Training:
-    """A training whose encoders have random weights: a member of its own in each fold."""
-    import torch
-
-    from assay.training.encoder import SequenceRater, TrainedEncoder
-
-    made, rng = planned(*lengths, width=4, heads=1, feedforward=4, layers=1, **options), np.random.default_rng(3)
-    made.targets = targets
-    made.vectors = [[rng.normal(size=(len(one), 3)).astype(np.float32) for one in made.texts.sentences]]
-    torch.manual_seed(4)
-    heads = tuple(len(one.categories) for one in targets)
-    for key in itertools.product(range(len(made.members)), range(2)):
-        state = SequenceRater(3, made.sizes, heads).state_dict()
-        weights = {name: value.numpy() for name, value in state.items()}
-        centre = rng.normal(3, 0.3, len(targets))
-        spread = np.ones(len(targets))
-        made.fits[key] = TrainedEncoder(weights, made.sizes, heads, centre, spread, np.zeros(3), np.ones((1, 2)))
-    return made
 
 
 def of_rows(rows: pl.DataFrame, *, estimates=(), ahead=(), curves=None, trained=None) -> TrainedRater:
