@@ -4,12 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import polars as pl
 
 import assay
 from assay.data.annotations import Annotations
+from assay.psychometrics.raters.density import Density, Layout
+from assay.psychometrics.raters.fit import Chains, Mode, RaterFit
+from assay.psychometrics.raters.table import RaterSettings, RaterTable
 
 
 @dataclass(frozen=True)
@@ -112,3 +116,46 @@ def lessons(
 def _drawn(log_p: np.ndarray, rng: np.random.Generator) -> int:
     p = np.exp(log_p - log_p.max())
     return int(min((rng.random() > np.cumsum(p / p.sum())).sum(), len(p) - 1))
+
+
+# -- fits that are known ----------------------------------------------------------------------------------
+
+
+def planted(
+    phi: Any, *, log_psi: Any = None, spread: Any = 0.0, draws: Any = None, judges: Sequence[int] = (),
+    compared: Any = None, sizes: Sequence[int] = (), counts: Any = None, chains: Chains | None = None, **options: Any,
+) -> RaterFit:  # fmt: skip
+    """A fit of raters a, b, … to groups n, s, t, whose parameters are φ, (groups, criteria, raters), and then ln ψ.
+
+    Its draws are those given of φ, or 2,000 around it with these standard deviations. ``sizes`` and ``counts`` are
+    numbers of subjects by group, and of labels by group and rater: 40 and 40 if not given.
+    """
+    phi = np.array(phi, dtype=float)
+    groups, criteria, raters = shape = phi.shape
+    n, judge = phi.size, np.isin(np.arange(raters), judges)
+    sizes, counts = sizes or (40,) * groups, np.full((groups, raters), 40) if counts is None else np.array(counts)
+    first = np.cumsum([0, *sizes])
+    rows = [(first[g] + k % sizes[g], r, g) for g in range(groups) for r in range(raters) for k in range(counts[g, r])]
+    rows += [(first[g] + k, 0, g) for g in range(groups) for k in range(counts[g].max(), sizes[g])]
+    item, rater, group = map(np.array, zip(*rows, strict=True))
+    items = tuple(f"i{k}" for k in range(first[-1]))
+    table = RaterTable(
+        tuple("abcdefgh"[:raters]), judge, (None,) if criteria == 1 else tuple(f"c{j}" for j in range(criteria)),
+        ((1, 2, 3),) * criteria, ("n", "s", "t")[:groups], item, 0 * item, rater, item % 3, group,
+        item, items, items, "",
+    )  # fmt: skip
+    identity, none = np.identity(n), np.zeros((n, n))
+    plan = Layout(
+        np.hstack([identity, none]), np.hstack([none, identity]), np.full((groups * criteria, 2), -1), (),
+        np.zeros(2 * n), np.ones(2 * n), ("phi",) * n + ("psi",) * n,
+        np.ones((groups, raters), dtype=bool) if compared is None else np.array(compared, dtype=bool), shape,
+    )  # fmt: skip
+    psi = np.zeros(n) if log_psi is None else np.ravel(log_psi)
+    x = np.concatenate([phi.ravel(), psi])
+    if draws is None:
+        away = np.random.default_rng(0).normal(size=(2000, n)) * np.broadcast_to(spread, shape).ravel()
+        draws = phi.ravel() + away - away.mean(axis=0)
+    draws = np.reshape(draws, (-1, n))
+    every = np.hstack([draws, np.broadcast_to(psi, draws.shape)])
+    best = Mode(x, 0.0, np.identity(2 * n), 0.0, 1, 0.0)
+    return RaterFit(Density(table, plan), (best,), chains, every, RaterSettings(**{"group": "dialect", **options}))
