@@ -11,9 +11,15 @@ import polars as pl
 
 import assay
 from assay.data.annotations import Annotations
+from assay.estimation.intervals import Estimate
+from assay.estimation.result import Run
 from assay.psychometrics.raters.density import Density, Layout
+from assay.psychometrics.raters.fairness import Fairness
 from assay.psychometrics.raters.fit import Chains, Mode, RaterFit
-from assay.psychometrics.raters.table import RaterSettings, RaterTable
+from assay.psychometrics.raters.model import RaterModel
+from assay.psychometrics.raters.rasch import FacetRasch
+from assay.psychometrics.raters.results import Diagnostics
+from assay.psychometrics.raters.table import RaschSettings, RaterSettings, RaterTable
 
 
 @dataclass(frozen=True)
@@ -159,3 +165,37 @@ def planted(
     every = np.hstack([draws, np.broadcast_to(psi, draws.shape)])
     best = Mode(x, 0.0, np.identity(2 * n), 0.0, 1, 0.0)
     return RaterFit(Density(table, plan), (best,), chains, every, RaterSettings(**{"group": "dialect", **options}))
+
+
+def model_of(
+    fit: RaterFit, *, modes: pl.DataFrame | None = None, checked: pl.DataFrame | None = None,
+    problems: Sequence[str] = (), fair: Fairness | None = None,
+) -> RaterModel:  # fmt: skip
+    """A model of this fit, with a note, a caution and something left out."""
+    value = fit.severity.value
+    psi = fit.variability.value
+    rows = pl.DataFrame({
+        "annotator": fit.table.raters, "estimate": value, "low": value - 1, "high": value + 1, "p_adjusted": 1.0,
+        "psi": psi, "psi_low": psi / 2, "psi_high": 2 * psi,
+    })  # fmt: skip
+    types = {"quantity": pl.String, "annotator": pl.String, "rhat": pl.Float64, "effective_draws": pl.Float64}
+    one = {"mode": [1], "share": [1.0], "severity_apart": [0.0], "variability_apart": [0.0]}
+    told = Diagnostics(pl.DataFrame(schema=types) if checked is None else checked, 0, tuple(problems))
+    run = Run("rater-model", fit.settings, "f", {}, "by hand", (7,), ("note",), ("careful",))
+    modes = pl.DataFrame(one) if modes is None else modes
+    return RaterModel(rows, modes, pl.DataFrame(), told, fair, None, run, fit)
+
+
+def facet_rasch_of(rows: pl.DataFrame | None = None, **given: Any) -> FacetRasch:
+    """A many-facet Rasch model with these tables, a note, a caution and something left out."""
+    numbers = ("estimate", "low", "high", "p_adjusted", "infit", "fit_p")
+    types = {"annotator": pl.String, **dict.fromkeys(numbers, pl.Float64)}
+    bias = {"annotator": pl.String, "criterion": pl.String, "estimate": pl.Float64, "p_adjusted": pl.Float64}
+    usual = {
+        "rows": pl.DataFrame(schema=types) if rows is None else rows, "items": pl.DataFrame({"criterion": ["all"]}),
+        "subjects": pl.DataFrame(), "bias": pl.DataFrame(schema=bias), "separation": pl.DataFrame({"facet": []}),
+        "spread": Estimate(1.0, 0.5, 1.5, 0.2), "converged": True,
+        "run": Run("facet-rasch", RaschSettings(), "f", {}, "by hand", (7,), ("note",), ("careful",)),
+    }  # fmt: skip
+    severity = planted([[[0.0, 0.0]]]).severity
+    return FacetRasch(severity=severity, difficulty=severity, **{**usual, **given})

@@ -79,9 +79,7 @@ def test_anchors_that_left_are_named():
 @pytest.mark.parametrize(("reference", "among"), [("all", [0, 2, 3]), ("humans", [0]), ("judges", [2, 3])])
 def test_the_reference_is_of_those_who_are_compared(reference, among):
     differences = np.array([1.0, 2, 4, 8])
-    found = groups_of(
-        differences, spread=9, compared=[[1, 1, 1, 1], [1, 0, 1, 1]], judges=(2, 3), reference=reference
-    )
+    found = groups_of(differences, spread=9, compared=[[1, 1, 1, 1], [1, 0, 1, 1]], judges=(2, 3), reference=reference)
     wanted = differences - differences[among].mean()
     wanted[1] = np.nan
     assert np.array(gaps_of(found), dtype=float) == pytest.approx(wanted, nan_ok=True)
