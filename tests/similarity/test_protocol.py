@@ -219,10 +219,10 @@ def test_options_that_are_not_named_are_these(name):
      ("topics", 2), ("iterations", 1), ("seed", 0)],
 )  # fmt: skip
 def test_the_least_value_of_each_option(option, least):
-    assert registry._read("x", option, str(least), int) == least
-    assert registry._read("x", option, "1000", int | None) == 1000
+    assert registry.read_option("x", option, str(least), int) == least
+    assert registry.read_option("x", option, "1000", int | None) == 1000
     with pytest.raises(DesignError, match=f"x: {option} must be {least} or more; got '{least - 1}'"):
-        registry._read("x", option, str(least - 1), int)
+        registry.read_option("x", option, str(least - 1), int)
 
 
 @pytest.mark.parametrize(
@@ -236,9 +236,9 @@ def test_the_least_value_of_each_option(option, least):
 def test_an_option_is_read_as_its_kind(text, hint, value):
     if str(value).startswith("x: "):
         with pytest.raises(DesignError, match=value):
-            registry._read("x", "o", text, hint)
+            registry.read_option("x", "o", text, hint)
     else:
-        assert registry._read("x", "o", text, hint) == value
+        assert registry.read_option("x", "o", text, hint) == value
 
 
 @pytest.mark.parametrize(
@@ -251,7 +251,7 @@ def test_an_option_is_read_as_its_kind(text, hint, value):
     ],
 )
 def test_a_name_is_a_word_a_model_and_options(name, parts):
-    assert registry._parse_name(name) == parts
+    assert registry.parse_name(name) == parts
 
 
 def test_layers_are_those_of_the_package_bert_score():

@@ -213,7 +213,9 @@ def test_embeddings_of_a_service_say_where_they_are_from():
     assert plain.about == "embeddings by m (asked at a.example) of whole texts, cosine"
     fewer = Embeddings(ApiEncoder("m", "https://a.example/v1", dimensions=256))
     assert fewer.about == "embeddings by m (asked at a.example, 256 dimensions) of whole texts, cosine"
-    weighed = Embeddings(SimpleNamespace(name="n", key="abcd", context=None))
+    encoder = Reads(None)
+    encoder.name, encoder.key = "n", "abcd"
+    weighed = Embeddings(encoder)
     assert weighed.about == "embeddings by n (weights abcd) of whole texts, cosine"
 
 

@@ -244,9 +244,7 @@ class OfMatrix(Similarity):
         return [super(OfMatrix, self).matrices([group])[0] for group in groups]
 
 
-def shared_counts(
-    counted: Sequence[Counter[Hashable]], first: Ints, second: Ints, block: int = BLOCK // 8
-) -> Floats:
+def shared_counts(counted: Sequence[Counter[Hashable]], first: Ints, second: Ints, block: int = BLOCK // 8) -> Floats:
     """How many n-grams two texts share, each as often as the text that has it less often: (pairs,).
 
     From `FEW` pairs on they are compared as rows of a table, about ``block`` numbers at once.
