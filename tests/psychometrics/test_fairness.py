@@ -59,7 +59,7 @@ def test_the_most_certain_leaves_first_and_in_its_own_group():
 
 @pytest.mark.parametrize(("size", "left"), [(5, 3), (4, 3), (3, 2), (2, 2), (1, 1)])
 def test_more_than_half_of_the_reference_stay(size, left):
-    """Whoever is not of the reference is never an anchor."""
+    """No rater outside the reference is an anchor."""
     found = groups_of([0, 10, 20, 31, 45], spread=0.01, judges=range(size, 5), reference="humans")
     notes = " ".join(fairness(found).notes)
     assert f"the mean of {left} raters" in notes if left < size else notes == ""
@@ -96,15 +96,15 @@ def test_a_reference_without_labels_in_a_group_is_refused():
 
 
 def test_judges_less_people_are_means_of_those_who_are_compared():
-    """With s two people and two judges are compared, with t no judge is, and with nobody's judges none is."""
+    """With s two people and two judges are compared, with t no judge is, and without judges there is no comparison."""
     compared = [[1] * 5, [1, 1, 0, 1, 1], [1, 1, 1, 0, 0]]
     found = fairness(groups_of([1, 3, 9, 4, 6], [0] * 5, compared=compared, judges=(3, 4), spread=9))
     assert found.families.select("group").rows() == [("s",)]
     assert found.families["estimate"].to_list() == pytest.approx([5 - 2])
     assert found.families["low"][0] < 3 < found.families["high"][0]
-    nobody = fairness(groups_of([0, 0], spread=1)).families
-    assert nobody.columns == ["group", "estimate", "low", "high"]
-    assert nobody.height == 0
+    alone = fairness(groups_of([0, 0], spread=1)).families
+    assert alone.columns == ["group", "estimate", "low", "high"]
+    assert alone.height == 0
 
 
 def test_two_judges_less_three_people_with_the_second_group():

@@ -151,7 +151,7 @@ def target(criterion: str | None, n: int, *, nominal: bool = False, number: Sequ
 
 
 def guessing(*lengths: int, targets: list[Target], **options) -> Training:
-    """A training whose encoders have random weights: a member of its own in each fold."""
+    """A training whose encoders have random weights, different in each fold."""
     import torch
 
     from assay.training.encoder import SequenceRater, TrainedEncoder

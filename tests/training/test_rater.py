@@ -257,7 +257,7 @@ def test_known_text_is_rated_by_its_held_out_fold_and_new_text_by_all(planted):
 
 
 @pytest.mark.parametrize("fold", [0, 1, 2])
-def test_a_known_text_has_the_rating_of_its_own_fold(planted, fold):
+def test_a_known_text_has_the_rating_of_its_fold(planted, fold):
     """Fold k predicts k, and the mean of the three is 1."""
     rated = planted(None, members=1, known=(GOOD,), fold=fold).rate([GOOD, BAD])
     assert rated["value"].to_list() == [fold, 1]

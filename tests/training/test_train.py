@@ -329,7 +329,7 @@ def of_rows(rows: pl.DataFrame, *, estimates=(), ahead=(), curves=None, trained=
 
 @pytest.fixture(scope="module")
 def two():
-    """Two members on documents of two items each, and what was told meanwhile."""
+    """Two members on documents of two items each, and the reports of its progress."""
     told = []
     found = quick(
         reviews(40), document="document", members=2, seed=4, fold="half", progress=lambda *said: told.append(said)
