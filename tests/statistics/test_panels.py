@@ -132,7 +132,7 @@ def test_custom_score_receives_labels(study):
 
 
 def test_panel_dense_and_sorted_counts_agree():
-    """With 7,500 items more, each with a label that no other has, their counts would be a table of more than 50 million cells."""
+    """With 7,500 items more, each with a label of its own kind, the table of counts has more than 50 million cells."""
     rng = np.random.default_rng(0)
     grid, judge = rng.integers(0, 6, (40, 5)).astype(float), rng.integers(0, 7, 40).astype(float)
     more = np.arange(7500.0)
