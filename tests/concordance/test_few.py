@@ -127,7 +127,7 @@ def test_patterns_are_all_ways_to_label_an_item(anyone, size):
     np.testing.assert_allclose(found.often[:, complete].sum(axis=1), 25 / 40)
 
 
-def test_patterns_that_a_statistic_does_not_tell_apart_are_one(monkeypatch):
+def test_patterns_that_a_statistic_does_not_tell_apart_are_one():
     """Of 4,096 patterns of six annotators 35 differ in how often each label is given by four of them."""
     from assay.statistics import categories
     from assay.statistics.pairs import WithinItems
@@ -136,11 +136,10 @@ def test_patterns_that_a_statistic_does_not_tell_apart_are_one(monkeypatch):
     patterns = categories.Patterns.of(from_grid(cells, Ordinal(0, 3)).answers(), anyone=False)
     four = np.arange(6) < 4
     kappa = WithinItems(categories.ChanceCorrected(np.arange(4.0), "linear", "fleiss"), four, four)
-    moments, _ = categories._merge_patterns(kappa.moments(patterns.answers), patterns.often)
+    moments, _ = categories.merge_patterns(kappa.moments(patterns.answers), patterns.often)
     assert (len(kappa.moments(patterns.answers)), len(moments)) == (4096, 35)
     merged = categories.curve(kappa, patterns, 50)
-    monkeypatch.setattr(categories, "MANY_PATTERNS", 5000)
-    np.testing.assert_allclose(merged, categories.curve(kappa, patterns, 50), rtol=1e-7)
+    np.testing.assert_allclose(merged, categories.curve(kappa, patterns, 50, many=5000), rtol=1e-7)
 
 
 @pytest.mark.slow

@@ -13,7 +13,6 @@ import pytest
 
 import assay
 from assay.errors import DataError, DesignError
-from assay.statistics.comparisons import triplets
 from assay.statistics.comparisons.triplets import LARGE_POOL, PairCounts, Sampler, name_of
 
 
@@ -43,12 +42,11 @@ def least_of(values, places):
 
 
 @pytest.mark.parametrize("large", [300, 5])
-def test_a_triplet_is_of_what_was_seen_least_by_counting(large, monkeypatch):
+def test_a_triplet_is_of_what_was_seen_least_by_counting(large):
     """A pair seen least whose texts appeared least (in a large pool: a text that appeared least, and what it was seen
     with least), and the third text that was seen least with both."""
-    monkeypatch.setattr(triplets, "LARGE_POOL", large)
     names, chance = [f"t{i}" for i in range(7)], random.Random(3)
-    counts, together, appeared, drawn = PairCounts(names), Counter(), Counter(), set()
+    counts, together, appeared, drawn = PairCounts(names, large=large), Counter(), Counter(), set()
     pairs = [frozenset(p) for p in itertools.combinations(names, 2)]
     while (found := counts.next(chance)) is not None:
         assert found == tuple(sorted(found))

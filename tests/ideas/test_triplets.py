@@ -92,14 +92,13 @@ def test_every_pair_has_its_code():
     assert all(np.array_equal(a, b) for a, b in zip(pair_of_code(codes, 9), (first, second), strict=True))
 
 
-def test_a_large_pool_is_counted_by_sorting_alike(monkeypatch):
+def test_a_large_pool_is_counted_by_sorting_alike():
     rng = np.random.default_rng(0)
     member = np.stack([rng.choice(12, 3, replace=False) for _ in range(50)])
     odd = rng.integers(0, 3, 50)
     dense = PairTable.of(member, odd, 12)
-    monkeypatch.setattr("assay.statistics.comparisons.odd_one_out.MOST_CELLS", 0)
-    sorted_ = PairTable.of(member[:20], odd[:20], 12)
-    again = PairTable.of(np.concatenate([member, member]), np.concatenate([odd, odd]), 12)
+    sorted_ = PairTable.of(member[:20], odd[:20], 12, most_cells=0)
+    again = PairTable.of(np.concatenate([member, member]), np.concatenate([odd, odd]), 12, most_cells=0)
     assert np.array_equal(again.n, 2 * dense.n)
     assert np.array_equal(again.kept, 2 * dense.kept)
     assert sorted_.n.sum() == 60

@@ -4,12 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import polars as pl
 
 import assay
 from assay.data.annotations import Annotations
+from assay.estimation.intervals import Estimate
+from assay.estimation.result import Run
+from assay.psychometrics.raters.density import Density, Layout
+from assay.psychometrics.raters.fairness import Fairness
+from assay.psychometrics.raters.fit import Chains, Mode, RaterFit
+from assay.psychometrics.raters.model import RaterModel
+from assay.psychometrics.raters.rasch import FacetRasch
+from assay.psychometrics.raters.results import Diagnostics
+from assay.psychometrics.raters.table import RaschSettings, RaterSettings, RaterTable
 
 
 @dataclass(frozen=True)
@@ -112,3 +122,80 @@ def lessons(
 def _drawn(log_p: np.ndarray, rng: np.random.Generator) -> int:
     p = np.exp(log_p - log_p.max())
     return int(min((rng.random() > np.cumsum(p / p.sum())).sum(), len(p) - 1))
+
+
+# -- fits that are known ----------------------------------------------------------------------------------
+
+
+def planted(
+    phi: Any, *, log_psi: Any = None, spread: Any = 0.0, draws: Any = None, judges: Sequence[int] = (),
+    compared: Any = None, sizes: Sequence[int] = (), counts: Any = None, chains: Chains | None = None, **options: Any,
+) -> RaterFit:  # fmt: skip
+    """A fit of raters a, b, … to groups n, s, t, whose parameters are φ, (groups, criteria, raters), and then ln ψ.
+
+    Its draws are those given of φ, or 2,000 around it with these standard deviations. ``sizes`` and ``counts`` are
+    numbers of subjects by group, and of labels by group and rater: 40 and 40 if not given.
+    """
+    phi = np.array(phi, dtype=float)
+    groups, criteria, raters = shape = phi.shape
+    n, judge = phi.size, np.isin(np.arange(raters), judges)
+    sizes, counts = sizes or (40,) * groups, np.full((groups, raters), 40) if counts is None else np.array(counts)
+    first = np.cumsum([0, *sizes])
+    rows = [(first[g] + k % sizes[g], r, g) for g in range(groups) for r in range(raters) for k in range(counts[g, r])]
+    rows += [(first[g] + k, 0, g) for g in range(groups) for k in range(counts[g].max(), sizes[g])]
+    item, rater, group = map(np.array, zip(*rows, strict=True))
+    items = tuple(f"i{k}" for k in range(first[-1]))
+    table = RaterTable(
+        tuple("abcdefgh"[:raters]), judge, (None,) if criteria == 1 else tuple(f"c{j}" for j in range(criteria)),
+        ((1, 2, 3),) * criteria, ("n", "s", "t")[:groups], item, 0 * item, rater, item % 3, group,
+        item, items, items, "",
+    )  # fmt: skip
+    identity, none = np.identity(n), np.zeros((n, n))
+    plan = Layout(
+        np.hstack([identity, none]), np.hstack([none, identity]), np.full((groups * criteria, 2), -1), (),
+        np.zeros(2 * n), np.ones(2 * n), ("phi",) * n + ("psi",) * n,
+        np.ones((groups, raters), dtype=bool) if compared is None else np.array(compared, dtype=bool), shape,
+    )  # fmt: skip
+    psi = np.zeros(n) if log_psi is None else np.ravel(log_psi)
+    x = np.concatenate([phi.ravel(), psi])
+    if draws is None:
+        away = np.random.default_rng(0).normal(size=(2000, n)) * np.broadcast_to(spread, shape).ravel()
+        draws = phi.ravel() + away - away.mean(axis=0)
+    draws = np.reshape(draws, (-1, n))
+    every = np.hstack([draws, np.broadcast_to(psi, draws.shape)])
+    best = Mode(x, 0.0, np.identity(2 * n), 0.0, 1, 0.0)
+    return RaterFit(Density(table, plan), (best,), chains, every, RaterSettings(**{"group": "dialect", **options}))
+
+
+def model_of(
+    fit: RaterFit, *, modes: pl.DataFrame | None = None, checked: pl.DataFrame | None = None,
+    problems: Sequence[str] = (), fair: Fairness | None = None,
+) -> RaterModel:  # fmt: skip
+    """A model of this fit, with a note, a caution and something left out."""
+    value = fit.severity.value
+    psi = fit.variability.value
+    rows = pl.DataFrame({
+        "annotator": fit.table.raters, "estimate": value, "low": value - 1, "high": value + 1, "p_adjusted": 1.0,
+        "psi": psi, "psi_low": psi / 2, "psi_high": 2 * psi,
+    })  # fmt: skip
+    types = {"quantity": pl.String, "annotator": pl.String, "rhat": pl.Float64, "effective_draws": pl.Float64}
+    one = {"mode": [1], "share": [1.0], "severity_apart": [0.0], "variability_apart": [0.0]}
+    told = Diagnostics(pl.DataFrame(schema=types) if checked is None else checked, 0, tuple(problems))
+    run = Run("rater-model", fit.settings, "f", {}, "by hand", (7,), ("note",), ("careful",))
+    modes = pl.DataFrame(one) if modes is None else modes
+    return RaterModel(rows, modes, pl.DataFrame(), told, fair, None, run, fit)
+
+
+def facet_rasch_of(rows: pl.DataFrame | None = None, **given: Any) -> FacetRasch:
+    """A many-facet Rasch model with these tables, a note, a caution and something left out."""
+    numbers = ("estimate", "low", "high", "p_adjusted", "infit", "fit_p")
+    types = {"annotator": pl.String, **dict.fromkeys(numbers, pl.Float64)}
+    bias = {"annotator": pl.String, "criterion": pl.String, "estimate": pl.Float64, "p_adjusted": pl.Float64}
+    usual = {
+        "rows": pl.DataFrame(schema=types) if rows is None else rows, "items": pl.DataFrame({"criterion": ["all"]}),
+        "subjects": pl.DataFrame(), "bias": pl.DataFrame(schema=bias), "separation": pl.DataFrame({"facet": []}),
+        "spread": Estimate(1.0, 0.5, 1.5, 0.2), "converged": True,
+        "run": Run("facet-rasch", RaschSettings(), "f", {}, "by hand", (7,), ("note",), ("careful",)),
+    }  # fmt: skip
+    severity = planted([[[0.0, 0.0]]]).severity
+    return FacetRasch(severity=severity, difficulty=severity, **{**usual, **given})

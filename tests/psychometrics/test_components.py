@@ -115,8 +115,7 @@ def dense_deviance(terms: Terms, theta, restricted=True) -> float:
 
 @pytest.mark.parametrize("restricted", [True, False])
 @pytest.mark.parametrize("most_dense", [1500, 0], ids=["dense", "sparse"])
-def test_blocks_give_the_deviance_and_slope_of_the_whole_matrix(restricted, most_dense, monkeypatch):
-    monkeypatch.setattr("assay.statistics.components.blocks.MOST_DENSE", most_dense)
+def test_blocks_give_the_deviance_and_slope_of_the_whole_matrix(restricted, most_dense):
     value, c = coded(lessons(12, 3, 4, missing=0.35, seed=1))
     # Two labels of some cells.
     value = np.concatenate([value, value[:20] + 0.3])
@@ -128,7 +127,7 @@ def test_blocks_give_the_deviance_and_slope_of_the_whole_matrix(restricted, most
         cross_codes(c["i"], c["r"])[0],
     ]
     terms = Terms(value, tuple(codes))
-    blocks = Blocks.of(terms, restricted)
+    blocks = Blocks.of(terms, restricted, most_dense)
     theta = np.array([0.3, 0.2, 0.15, 0.1, 0.4])
     assert blocks.deviance(theta) == pytest.approx(dense_deviance(terms, theta, restricted), abs=1e-8)
     assert blocks.deviance(np.zeros(5)) == np.inf, "a search may come there, and nothing overflows"

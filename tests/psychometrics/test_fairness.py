@@ -7,12 +7,12 @@ from types import SimpleNamespace
 import numpy as np
 import polars as pl
 import pytest
+from rated import planted
 
 from assay.errors import DesignError
 from assay.psychometrics.raters import fairness as module
-from assay.psychometrics.raters.fairness import Fairness, fairness
-
-NAMES = ("a", "b", "c", "d", "e")
+from assay.psychometrics.raters.fairness import Fairness, fairness, verdict_of
+from assay.psychometrics.raters.fit import RaterFit
 
 
 @pytest.mark.parametrize(
@@ -27,140 +27,98 @@ NAMES = ("a", "b", "c", "d", "e")
     ],
 )
 def test_verdicts_at_their_limits(value, p, within, verdict):
-    assert module._verdict(value, p, within, 0.05, 0.95) == verdict
+    assert verdict_of(value, p, within, 0.05, 0.95) == verdict
 
 
 # -- anchors ------------------------------------------------------------------------------------------
 
 
-def found_with(differences, errors=None) -> SimpleNamespace:
-    """A fit in which raters differ by so much from the mean of the anchors: (groups − 1, raters)."""
-    differences = np.array(differences, dtype=float)
-    errors = np.ones(differences.shape) if errors is None else np.array(errors, dtype=float)
-
-    def severity_gaps(anchors):
-        mean = (differences * anchors).sum(axis=1) / anchors.sum(axis=1)
-        return SimpleNamespace(
-            value=(differences - mean[:, None]).ravel(), standard_error=errors.ravel(), replicates=None
-        )
-
-    return SimpleNamespace(severity_gaps=severity_gaps)
+def groups_of(*differences, **given) -> RaterFit:
+    """A fit in which raters differ by so much between each further group and the first, with errors of so much."""
+    return planted([[[0.0] * len(differences[0])], *([one] for one in differences)], **given)
 
 
-def anchors_of(found, reference, monkeypatch, p=lambda value: np.where(np.abs(value) > 1, 0.05, 0.06)):
-    monkeypatch.setattr(module, "simultaneous_p", lambda value, replicates: p(value))
-    reference = np.array(reference)
-    kept = reference.copy()
-    anchors, gaps, adjusted = module._choose_anchors(found, reference, 0.05)
-    np.testing.assert_array_equal(reference, kept)
-    np.testing.assert_array_equal(adjusted, p(gaps.value))
-    return anchors.tolist(), gaps.value.tolist()
+def gaps_of(found: RaterFit) -> list[float]:
+    return fairness(found).rows["estimate"].to_list()
 
 
-def test_differing_raters_are_excluded_from_the_mean(monkeypatch):
+def test_differing_raters_are_excluded_from_the_mean():
     # From the mean of all, 1, the fifth is 4 away, the others −1 each, which is not shown; without it all are at 0.
-    anchors, gaps = anchors_of(found_with([[0, 0, 0, 0, 5]]), [[True] * 5], monkeypatch)
-    assert anchors == [[True, True, True, True, False]]
-    assert gaps == [0, 0, 0, 0, 5]
+    assert gaps_of(groups_of([0, 0, 0, 0, 5], spread=0.5)) == pytest.approx([0, 0, 0, 0, 5])
     # No rater is excluded if none differs significantly.
-    anchors, gaps = anchors_of(found_with([[0, 0, 0, 0, 1]]), [[True] * 5], monkeypatch)
-    assert anchors == [[True] * 5]
-    assert gaps == pytest.approx([-0.2] * 4 + [0.8])
+    assert gaps_of(groups_of([0, 0, 0, 0, 1], spread=0.5)) == pytest.approx([-0.2] * 4 + [0.8])
 
 
-def test_the_most_certain_leaves_first_and_in_its_own_group(monkeypatch):
-    # 1.6 and 3 from the mean: the smaller one is three times as certain, and without it the other stays beyond 1.
-    differences, errors = [[0, 0, 0, 2, -3.6], [0, 0, 0, 0, 0]], [[1, 1, 1, 0.2, 1], [1] * 5]
-    seen = []
-    found = found_with(differences, errors)
-    plain = found.severity_gaps
-    found.severity_gaps = lambda anchors: seen.append(anchors.tolist()) or plain(anchors)
-    anchors, _ = anchors_of(found, [[True] * 5] * 2, monkeypatch)
-    assert seen[1] == [[True, True, True, False, True], [True] * 5]
-    assert anchors == [[True, True, True, False, False], [True] * 5]
+def test_the_most_certain_leaves_first_and_in_its_own_group():
+    """One of four may leave: the third is nearer to the others and the more certain to differ."""
+    errors = [[[0.02, 0.02, 0.02, 1.0]]] * 3
+    assert gaps_of(groups_of([0, 0, 2, -4.0], [0, 0, 0, 0], spread=errors)) == pytest.approx(
+        [4 / 3, 4 / 3, 2 + 4 / 3, -4 + 4 / 3, 0, 0, 0, 0]
+    )
 
 
 @pytest.mark.parametrize(("size", "left"), [(5, 3), (4, 3), (3, 2), (2, 2), (1, 1)])
-def test_more_than_half_of_the_reference_stay(size, left, monkeypatch):
-    reference = [[k < size for k in range(5)]]
-    found = found_with([[0, 1, 2, 3, 4]])
-    anchors, _ = anchors_of(found, reference, monkeypatch, lambda value: np.zeros(len(value)))
-    assert sum(anchors[0]) == left
-    # Whoever is not of the reference is never an anchor.
-    assert not any(anchors[0][size:])
+def test_more_than_half_of_the_reference_stay(size, left):
+    """No rater outside the reference is an anchor."""
+    found = groups_of([0, 10, 20, 31, 45], spread=0.01, judges=range(size, 5), reference="humans")
+    notes = " ".join(fairness(found).notes)
+    assert f"the mean of {left} raters" in notes if left < size else notes == ""
+    assert not set(notes.partition("without ")[2].partition(",")[0]) & set("abcde"[size:])
 
 
 def test_anchors_that_left_are_named():
-    table = SimpleNamespace(groups=("n", "s", "t"), raters=NAMES)
-    reference = np.array([[True] * 5, [True] * 5])
-    anchors = np.array([[True, False, True, False, True], [True] * 5])
-    assert list(module._notes(SimpleNamespace(table=table), reference, anchors)) == [
-        "Δφ with s is relative to the mean of 3 raters, without b, d, whose differences are significant"
-    ]
+    found = fairness(groups_of([0, 5, 0, -6, 0], [0] * 5, spread=0.3))
+    assert found.notes == (
+        "Δφ with s is relative to the mean of 3 raters, without b, d, whose differences are significant",
+    )
 
 
 # -- who is compared ----------------------------------------------------------------------------------
 
 
-def compared_as(compared, judges, reference="all", groups=("n", "s")) -> SimpleNamespace:
-    """A fit whose layout compares these raters: (groups, raters)."""
-    table = SimpleNamespace(groups=groups, raters=NAMES[: len(judges)], is_judge=np.array(judges))
-    layout = SimpleNamespace(compared=np.array(compared, dtype=bool))
-    return SimpleNamespace(
-        table=table, density=SimpleNamespace(layout=layout), settings=SimpleNamespace(reference=reference)
-    )
-
-
-@pytest.mark.parametrize(
-    ("reference", "among"),
-    [
-        ("all", [True, False, True, True]),
-        ("humans", [True, False, False, False]),
-        ("judges", [False, False, True, True]),
-    ],
-)
+@pytest.mark.parametrize(("reference", "among"), [("all", [0, 2, 3]), ("humans", [0]), ("judges", [2, 3])])
 def test_the_reference_is_of_those_who_are_compared(reference, among):
-    found = compared_as([[1, 1, 1, 1], [1, 0, 1, 1]], [0, 0, 1, 1], reference)
-    assert module._reference(found).tolist() == [among]
+    differences = np.array([1.0, 2, 4, 8])
+    found = groups_of(differences, spread=9, compared=[[1, 1, 1, 1], [1, 0, 1, 1]], judges=(2, 3), reference=reference)
+    wanted = differences - differences[among].mean()
+    wanted[1] = np.nan
+    assert np.array(gaps_of(found), dtype=float) == pytest.approx(wanted, nan_ok=True)
 
 
 def test_a_reference_without_labels_in_a_group_is_refused():
     rows = [[1, 1, 1], [0, 0, 1], [1, 1, 1]]
-    found = compared_as(rows, [0, 0, 1], "humans", ("n", "s", "t"))
     with pytest.raises(DesignError, match="reference='humans' needs humans with labels in every group"):
-        module._reference(found)
+        fairness(groups_of([0] * 3, [0] * 3, compared=rows, judges=(2,), reference="humans", spread=1))
     # A group without compared raters needs none.
-    nobody = compared_as([[1, 1, 1], [0, 0, 0], [1, 1, 1]], [0, 0, 1], "humans", ("n", "s", "t"))
-    assert module._reference(nobody).tolist() == [[False] * 3, [True, True, False]]
+    rows[1] = [0, 0, 0]
+    found = fairness(groups_of([0] * 3, [3, 5, 9], compared=rows, judges=(2,), reference="humans", spread=9))
+    assert found.rows["estimate"].to_list() == pytest.approx([np.nan] * 3 + [-1, 1, 5], nan_ok=True)
 
 
 def test_judges_less_people_are_means_of_those_who_are_compared():
-    found = compared_as([[1] * 5, [1, 1, 0, 1, 1], [1, 1, 1, 0, 0]], [0, 0, 0, 1, 1], groups=("n", "s", "t"))
-    asked = []
+    """With s two people and two judges are compared, with t no judge is, and without judges there is no comparison."""
+    compared = [[1] * 5, [1, 1, 0, 1, 1], [1, 1, 1, 0, 0]]
+    found = fairness(groups_of([1, 3, 9, 4, 6], [0] * 5, compared=compared, judges=(3, 4), spread=9))
+    assert found.families.select("group").rows() == [("s",)]
+    assert found.families["estimate"].to_list() == pytest.approx([5 - 2])
+    assert found.families["low"][0] < 3 < found.families["high"][0]
+    alone = fairness(groups_of([0, 0], spread=1)).families
+    assert alone.columns == ["group", "estimate", "low", "high"]
+    assert alone.height == 0
 
-    def contrast(weights):
-        asked.append(weights.reshape(2, 5).tolist())
-        return [SimpleNamespace(row=lambda: {"estimate": 0.3, "low": 0.1, "high": 0.5})]
 
-    rows = module._families(found, SimpleNamespace(contrast=contrast))
-    # With t no judge is compared.
-    assert asked == [[[-0.5, -0.5, 0, 0.5, 0.5], [0] * 5]]
-    assert rows.rows() == [("s", 0.3, 0.1, 0.5)]
-    nobody = module._families(compared_as([[1] * 2] * 2, [0, 0]), None)
-    assert nobody.columns == ["group", "estimate", "low", "high"]
-    assert nobody.height == 0
+def test_two_judges_less_three_people_with_the_second_group():
+    compared = [[1] * 5, [0, 1, 0, 0, 0], [1] * 5]
+    found = fairness(groups_of([0] * 5, [1, 3, 6, 8, 9], compared=compared, judges=(0, 3), spread=9))
+    assert found.families.select("group").rows() == [("t",)]
+    assert found.families["estimate"].to_list() == pytest.approx([4.5 - 6])
 
 
 # -- cautions and refusals ----------------------------------------------------------------------------
 
 
 def cautions(sizes, counts) -> list[str]:
-    counts = np.array(counts)
-    table = SimpleNamespace(
-        groups=("n", "s"), group_sizes=np.array(sizes), counts=counts,
-        raters=tuple(f"r{k}" for k in range(1, counts.shape[1] + 1)),
-    )  # fmt: skip
-    return list(module._cautions(SimpleNamespace(table=table)))
+    return list(fairness(groups_of([0] * len(counts[0]), sizes=sizes, counts=counts, spread=1)).cautions)
 
 
 def test_small_groups_and_few_labels_are_warned_of():
@@ -170,14 +128,14 @@ def test_small_groups_and_few_labels_are_warned_of():
         "small groups: n has 29 subjects; at least 30 are recommended. Results for these groups are unreliable."
     ]
     # Of small groups few labels go without saying.
-    assert len(cautions([29, 12], [[1, 1], [1, 1]])) == 1
+    assert len(cautions([29, 12], [[2, 1], [1, 1]])) == 1
     assert "n has 29, s has 12 subjects" in cautions([29, 12], enough)[0]
-    assert cautions([30, 30], [[19, 0, 40], [40, 40, 1]]) == [
-        "2 raters (r1, r3) gave fewer than 20 labels in a group; their differences are imprecise."
+    assert cautions([30, 30], [[40, 19, 0, 40], [40, 40, 40, 1]]) == [
+        "2 raters (b, d) gave fewer than 20 labels in a group; their differences are imprecise."
     ]
-    assert cautions([30, 30], [[19, 40], [40, 40]])[0].startswith("1 rater (r1) gave fewer")
-    assert "(r1, r2, r3, r4, r5, r6) gave" in cautions([30, 30], [[5] * 6, [40] * 6])[0]
-    assert "7 raters (r1, r2, r3, r4, r5, r6 …) gave" in cautions([30, 30], [[5] * 7, [40] * 7])[0]
+    assert cautions([30, 30], [[40, 19], [40, 40]])[0].startswith("1 rater (b) gave fewer")
+    assert "(b, c, d, e, f, g) gave" in cautions([30, 30], [[40, *[5] * 6], [40] * 7])[0]
+    assert "7 raters (b, c, d, e, f, g …) gave" in cautions([30, 30], [[40, *[5] * 7], [40] * 8])[0]
 
 
 @pytest.mark.parametrize(
@@ -199,11 +157,7 @@ def test_small_groups_and_few_labels_are_warned_of():
     ],
 )
 def test_groups_need_ten_subjects(sizes, words):
-    table = SimpleNamespace(groups=("n", "s", "t"), group_sizes=np.array(sizes))
-    layout = SimpleNamespace(compared=np.zeros((3, 2), dtype=bool))
-    found = SimpleNamespace(
-        table=table, settings=SimpleNamespace(group="dialect"), density=SimpleNamespace(layout=layout)
-    )
+    found = groups_of([0, 0], [0, 0], sizes=sizes, compared=np.zeros((3, 2)))
     with pytest.raises(DesignError, match=words):
         fairness(found)
 
@@ -313,21 +267,3 @@ def test_each_rater_and_group_is_a_row_with_its_verdict(monkeypatch):
         density=SimpleNamespace(layout=SimpleNamespace(compared=np.array([[True, True], [True, True], [True, False]]))),
     )).rows["reason"]  # fmt: skip
     assert reasons.to_list() == [None, "few", None, "no labels in both n and t"]
-
-
-def test_two_judges_less_three_people_with_the_second_group():
-    compared = np.array([[1, 1, 1, 1, 1], [0, 1, 0, 0, 0], [1, 1, 1, 1, 1]], dtype=bool)
-    table = SimpleNamespace(groups=("n", "s", "t"), is_judge=np.array([1, 0, 0, 1, 0]))
-    asked = []
-
-    def contrast(weights):
-        asked.append(weights.tolist())
-        return [SimpleNamespace(row=lambda: {"estimate": 0.5, "low": 0.0, "high": 1.0})]
-
-    found = module._families(
-        SimpleNamespace(table=table, density=SimpleNamespace(layout=SimpleNamespace(compared=compared))),
-        SimpleNamespace(contrast=contrast),
-    )
-    assert found.rows() == [("t", 0.5, 0.0, 1.0)]
-    third = 1 / 3
-    assert asked == [pytest.approx([0] * 5 + [0.5, -third, -third, 0.5, -third])]

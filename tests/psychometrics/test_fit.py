@@ -11,7 +11,7 @@ from typing import ClassVar
 
 import numpy as np
 import pytest
-from rated import rated
+from rated import planted, rated
 
 from assay.psychometrics.raters import fit as module
 from assay.psychometrics.raters.density import Density, layout
@@ -485,32 +485,22 @@ def test_each_method_has_the_same_number_of_draws(quick, monkeypatch):
 # -- quantities of raters, from parameters that are φ themselves -------------------------------------------
 
 
-def fitted(draws, x, compared=((True, True), (True, True)), chains=None, widening=((1.0, 1.0),)) -> RaterFit:
-    """Two groups, two criteria, two raters: eight parameters, φ of each; ψ is e to their tenth."""
-
-    def variability(x):
-        return np.reshape(x, (*np.shape(x)[:-1], 2, 2, 2)).mean(axis=-2) / 10
-
-    plan = SimpleNamespace(
-        phi=np.identity(8), shape=(2, 2, 2), compared=np.array(compared), variability=variability, unit=1.0,
-        severity=lambda x: np.reshape(x, (*np.shape(x)[:-1], 2, 2, 2)).mean(axis=-2),
-    )  # fmt: skip
-    table = SimpleNamespace(subjects=range(9), widening=np.array(widening))
-    return RaterFit(
-        SimpleNamespace(table=table, layout=plan), (mode(x),), chains, np.array(draws, dtype=float),
-        RaterSettings(confidence=0.9),
-    )  # fmt: skip
+def fitted(draws, x, **given) -> RaterFit:
+    """Two groups, two criteria, two raters: φ of each; ln ψ is a tenth of it."""
+    return planted(np.reshape(x, (2, 2, 2)), log_psi=np.array(x) / 10, draws=draws, confidence=0.9, **given)
 
 
 X = np.array([1.0, 3, 2, 5, 4, 4, 6, 8])
 """φ of both raters with the first group 1, 3 and 2, 5 on two criteria: 1.5 and 4; with the second 5 and 6."""
+SECOND = np.array([0, 1.0] * 4)
 
 
 def test_severity_and_variability_are_means_over_groups_and_criteria():
-    found = fitted([X, X + 1], X)
-    assert found.severity.value.tolist() == pytest.approx([(1.5 + 5) / 2, (4 + 6) / 2])
+    """Severity is relative to the mean of both raters, who are 2.5 and 1 apart: ±1.25 and ±.5."""
+    found = fitted([X, X + 2 * SECOND], X)
+    assert found.severity.value.tolist() == pytest.approx([-0.875, 0.875])
     assert found.variability.value.tolist() == pytest.approx(np.exp([0.325, 0.5]))
-    assert found.severity.replicates.tolist() == [[3.25, 5], [4.25, 6]]
+    np.testing.assert_allclose(found.severity.replicates, [[-0.875, 0.875], [-1.875, 1.875]])
     assert found.variability_ratios.value.tolist() == pytest.approx(np.exp([0.35, 0.2]))
     one = fitted([X, X], X, compared=((True, True), (True, False))).variability_ratios
     assert one.value.tolist() == pytest.approx([np.exp(0.35), np.nan], nan_ok=True)
@@ -526,9 +516,9 @@ def test_severity_and_variability_are_means_over_groups_and_criteria():
     ],
 )
 def test_group_gaps_subtract_mean_of_anchors(anchors, gaps):
-    found = fitted([X, X + np.array([0, 0, 0, 0, 1, 0, 1, 0])], X, widening=((3.0, 1.0),)).severity_gaps(
-        np.array(anchors)
-    )
+    made = fitted([X, X + np.array([0, 0, 0, 0, 1, 0, 1, 0])], X)
+    vars(made.table)["widening"] = np.array([[3.0, 1.0]])
+    found = made.severity_gaps(np.array(anchors))
     assert found.value.tolist() == pytest.approx(gaps)
     # The second draw's gap of the first rater is 1 more, three times as wide; anchors take their mean of it.
     more = np.array([3.0, 0]) - 3.0 * anchors[0][0] / max(sum(anchors[0]), 1)
@@ -537,10 +527,7 @@ def test_group_gaps_subtract_mean_of_anchors(anchors, gaps):
 
 def test_each_further_group_has_its_own_anchors():
     """φ of two raters with three groups on one criterion: gaps 1, 3 and 4, 4; the second rater or both as anchors."""
-    x = np.array([1.0, 2, 2, 5, 5, 6])
-    plan = SimpleNamespace(phi=np.identity(6), shape=(3, 1, 2), compared=np.full((3, 2), True))
-    table = SimpleNamespace(subjects=range(9), widening=np.ones((2, 2)))
-    found = RaterFit(SimpleNamespace(table=table, layout=plan), (mode(x),), None, np.stack([x, x]), RaterSettings())
+    found = planted([[[1, 2]], [[2, 5]], [[5, 6]]])
     assert found.severity_gaps(np.array([[False, True], [True, True]])).value.tolist() == pytest.approx([-2, 0, 0, 0])
     assert found.severity_gaps(np.array([[True, False], [False, False]])).value.tolist() == pytest.approx([0, 2, 4, 4])
 
@@ -551,13 +538,13 @@ def test_gaps_of_raters_who_are_not_compared_are_not_known():
 
 
 def test_draws_of_a_posterior_have_its_mean_and_those_of_a_normal_its_mode():
-    draws = np.stack([X, X + 2])
+    draws = np.stack([X, X + 2 * SECOND])
     quick, sampled = fitted(draws, X), fitted(draws, X, chains=Chains(draws[None], 0, 1.0))
-    assert quick.severity.value.tolist() == [3.25, 5]
-    assert sampled.severity.value.tolist() == [4.25, 6]
+    assert quick.severity.value.tolist() == pytest.approx([-0.875, 0.875])
+    assert sampled.severity.value.tolist() == pytest.approx([-1.375, 1.375])
     assert (quick.severity.drawn, sampled.severity.drawn) == ("normal", "posterior")
-    many = fitted(X + np.linspace(-1, 1, 1001)[:, None], X).severity[0]
-    assert (many.low, many.high) == pytest.approx((3.25 - 0.9, 3.25 + 0.9), abs=0.01)
+    many = fitted(X + np.linspace(-2, 2, 1001)[:, None] * SECOND, X).severity[1]
+    assert (many.low, many.high) == pytest.approx((0.875 - 0.9, 0.875 + 0.9), abs=0.01)
 
 
 # -- sampling, with a sampler that can be followed by hand ------------------------------------------------

@@ -7,10 +7,12 @@ from types import SimpleNamespace
 import numpy as np
 import polars as pl
 import pytest
+from rated import model_of, planted
 
 from assay.errors import DataError
 from assay.psychometrics import words
 from assay.psychometrics.raters import model as module
+from assay.psychometrics.raters.fit import Chains
 
 
 @pytest.fixture
@@ -133,26 +135,17 @@ def test_who_is_less_or_more_consistent_is_named(monkeypatch):
     assert first.startswith("Significantly less variable")
 
 
-@pytest.mark.parametrize("judges", [(0, 0, 0), (1, 1, 1)])
+@pytest.mark.parametrize("judges", [(), (0, 1, 2)])
 def test_no_comparison_without_humans_or_judges(judges):
-    found = SimpleNamespace(fitted=SimpleNamespace(table=SimpleNamespace(is_judge=np.array(judges))))
-    assert list(module._judges_minus_humans(found)) == []
+    said = model_of(planted([[[0.0, 1.0, 2.0]]], judges=judges)).sentences()
+    assert not [one for one in said if one.startswith("Judges − humans")]
 
 
 def test_judges_less_people_are_means():
-    asked = []
-
-    def contrast(weights):
-        asked.append(weights.tolist())
-        return [SimpleNamespace(estimate=-0.25, low=-0.5, high=0.0)]
-
-    found = SimpleNamespace(
-        fitted=SimpleNamespace(table=SimpleNamespace(is_judge=np.array([0, 0, 1, 0, 1]))),
-        severity=SimpleNamespace(contrast=contrast),
-    )
-    (said,) = map(words.judge_line, module._judges_minus_humans(found))
-    assert asked == [pytest.approx([-1 / 3, -1 / 3, 1 / 2, -1 / 3, 1 / 2])]
-    assert said.startswith("Judges − humans, mean severity: −0.25 categories [")
+    """Of the judges .5 and 1, of people 0, 1 and 2."""
+    said = model_of(planted([[[0.0, 1.0, 0.5, 2.0, 1.0]]], judges=(2, 4), spread=0.1)).sentences()
+    (line,) = [one for one in said if one.startswith("Judges − humans")]
+    assert line.startswith("Judges − humans, mean severity: −0.25 categories [")
 
 
 def modes_said(shares, apart=(0.0, 0.0), starts=10, labels=100) -> str:
@@ -163,7 +156,7 @@ def modes_said(shares, apart=(0.0, 0.0), starts=10, labels=100) -> str:
     return words.optima_line(modes, starts, module.RIVAL, partial=labels > module.MANY_LABELS)
 
 
-def test_modes_are_counted_and_those_with_mass_described(monkeypatch):
+def test_modes_are_counted_and_those_with_mass_described():
     assert modes_said([1.0]) == "10 starts, 1 local optimum."
     assert modes_said([1.0], starts=1) == "1 start, 1 local optimum."
     assert modes_said([0.96, 0.04], (0.3, 0.2)) == "10 starts, 2 local optima; the best holds 96% of the mass."
@@ -172,36 +165,32 @@ def test_modes_are_counted_and_those_with_mass_described(monkeypatch):
         "0.30 in φ and "
         "0.20 in ψ."
     )
-    monkeypatch.setattr(module, "MANY_LABELS", 100)
-    assert modes_said([1.0], labels=100).startswith("10 starts")
-    assert modes_said([1.0], labels=101) == "10 starts on a part of the subjects, 1 local optimum."
+    assert modes_said([1.0], labels=module.MANY_LABELS).startswith("10 starts,")
+    assert modes_said([1.0], labels=module.MANY_LABELS + 1) == "10 starts on a part of the subjects, 1 local optimum."
 
 
 @pytest.mark.parametrize("quick", [True, False])
 def test_a_fit_that_did_not_converge_has_a_remedy(quick):
-    fitted = SimpleNamespace(chains=None if quick else object(), settings=SimpleNamespace(draws=700))
-    remedy = module._remedy(SimpleNamespace(fitted=fitted))
-    assert remedy == (
-        "; try more starts, or MCMC (omit --quick)"
-        if quick
-        else "; take more draws (draws=1400), or inspect the local optima"
-    )
+    chains = None if quick else Chains(np.zeros((2, 9, 4)), 0, 1.0)
+    found = model_of(planted([[[0.0, 1.0]]], chains=chains, draws=[[0.0, 1.0]] * 18), problems=["it stopped"])
+    remedy = "try more starts, or MCMC (omit --quick)"
+    if not quick:
+        remedy = f"take more draws (draws={2 * found.fitted.settings.draws}), or inspect the local optima"
+    assert found.sentences()[0] == f"NOT CONVERGED: it stopped. Do not use these numbers; {remedy}."
 
 
 # -- raters by name, and the sentences of a model --------------------------------------------------------
 
 
 def test_a_rater_less_another_is_a_contrast_of_their_severities():
-    asked = []
-    model = SimpleNamespace(
-        rows=pl.DataFrame({"annotator": ["a", "b", "c"]}),
-        severity=SimpleNamespace(contrast=lambda weights: asked.append(weights.tolist()) or ["the contrast"]),
-    )
-    assert module.RaterModel.compare(model, "c", "a") == "the contrast"
-    assert asked == [[-1, 0, 1]]
+    model = model_of(planted([[[0.5, 9.0, 2.0]]], spread=0.1))
+    found = model.compare("c", "a")
+    assert found.estimate == pytest.approx(1.5)
+    assert found.low < 1.5 < found.high
+    assert model.compare("a", "c").estimate == pytest.approx(-1.5)
     for pair in (("a", "d"), ("d", "a")):
         with pytest.raises(DataError, match="rater 'd'"):
-            module.RaterModel.compare(model, *pair)
+            model.compare(*pair)
 
 
 def test_criterion_table_has_spread_mean_and_slopes():

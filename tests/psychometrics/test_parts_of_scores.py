@@ -3,26 +3,17 @@
 from __future__ import annotations
 
 import dataclasses
-from types import SimpleNamespace
 
 import polars as pl
 import pytest
+from rated import facet_rasch_of, model_of, planted
 from tables import FACETS, brennan, lessons
 
 from assay.estimation.result import Exclusion
 from assay.psychometrics.disattenuation import disattenuated_correlation
 from assay.psychometrics.g_study import g_study
 from assay.psychometrics.page import d_study_parts, disattenuation_parts, g_study_parts, rasch_parts, rater_parts
-
-
-def told(**more) -> SimpleNamespace:
-    """What every result has: a sentence, a caution, a note, something left out, a picture."""
-    return SimpleNamespace(
-        sentences=lambda *_: ("said",), cautions=("careful",), notes=("note",), exclusions=(7,), plot="plot", **more
-    )
-
-
-ROWS = pl.DataFrame({"a": [1, 2]})
+from assay.psychometrics.raters.fairness import fairness
 
 
 def excluded(result, *names: str):
@@ -87,47 +78,44 @@ def test_a_page_names_two_families_where_there_are_no_others(pairs, title):
     ]  # fmt: skip
 
 
-def rater_model(fair=None, checked=0, modes=1) -> SimpleNamespace:
-    rhat = pl.DataFrame({"quantity": [f"q{k}" for k in range(checked)], "rhat": [1 + k / 100 for k in range(checked)]},
-                        schema={"quantity": pl.String, "rhat": pl.Float64})  # fmt: skip
-    return told(
-        rows=ROWS, plot_ideal="ideal", plot_fairness="unfair", fairness=fair, groups=None,
-        diagnostics=SimpleNamespace(rows=rhat), modes=pl.DataFrame({"mode": range(modes)}),
-        fitted=SimpleNamespace(rope=0.25), unit="points",
-    )  # fmt: skip
-
-
 def test_a_quick_fit_with_one_mode_has_one_part():
-    (part,) = rater_parts(rater_model())
-    assert part.title == "Severity and variability of raters, in points"
-    assert part.words == ("said", "careful")
+    found = model_of(planted([[[0.0, 1.0]]]))
+    (part,) = rater_parts(found)
+    assert part.title == "Severity and variability of raters"
+    assert part.words == (*found.sentences(), "careful")
     assert [about for about, _ in part.frames] == [
-        "Severity φ in points from the raters' mean (below 0: severe); variability ψ in points."
+        "Severity φ in categories from the raters' mean (below 0: severe); variability ψ in categories."
     ]
-    assert [picture for _, picture in part.pictures] == ["plot", "ideal"]
+    assert [picture for _, picture in part.pictures] == [found.plot, found.plot_ideal]
     assert part.lines == ("7", "note")
+    points = dataclasses.replace(found.fitted.table, unit="points")
+    fit = dataclasses.replace(found.fitted, density=dataclasses.replace(found.fitted.density, table=points))
+    assert rater_parts(dataclasses.replace(found, fitted=fit))[0].title.endswith(" raters, in points")
 
 
 @pytest.mark.parametrize("judges", [0, 2])
 def test_groups_have_a_part_and_judges_against_people_a_table(judges):
-    asked = []
-    fair = SimpleNamespace(
-        groups=("north", "south"), group="region", rows=ROWS, families=ROWS.head(judges),
-        sentences=lambda rope, unit: asked.append((rope, unit)) or ["fair"],
-    )  # fmt: skip
-    _, part = rater_parts(rater_model(fair))
+    fit = planted([[[0.0] * 4], [[1.0, 0, 0, 0]]], spread=1, judges=range(judges), rope=0.25, group="region")
+    fair = fairness(fit)
+    found = model_of(fit, fair=fair)
+    _, part = rater_parts(found)
     assert part.title == "Differential severity by region"
-    assert part.words == ("fair",)
-    assert asked == [(0.25, "points")]
-    words = ["Δφ compared with north, minus the mean of raters without a significant difference.",
+    assert part.words == tuple(fair.sentences(0.25, "categories"))
+    words = ["Δφ compared with n, minus the mean of raters without a significant difference.",
              "Mean difference of judges minus humans."]  # fmt: skip
     assert [about for about, _ in part.frames] == words[: 2 if judges else 1]
-    assert [picture for _, picture in part.pictures] == ["unfair"]
+    assert [picture for _, picture in part.pictures] == [found.plot_fairness]
 
 
 @pytest.mark.parametrize(("checked", "modes", "shown"), [(0, 2, [2]), (12, 1, [1, 10]), (3, 2, [2, 3])])
 def test_several_modes_or_chains_say_whether_the_fit_can_be_trusted(checked, modes, shown):
-    _, part = rater_parts(rater_model(checked=checked, modes=modes))
+    rhat = pl.DataFrame(
+        {"quantity": [f"q{k}" for k in range(checked)], "rhat": [1 + k / 100 for k in range(checked)]},
+        schema={"quantity": pl.String, "rhat": pl.Float64},
+    )
+    several = {"mode": [*range(1, modes + 1)], "share": [1 / modes] * modes}
+    optima = pl.DataFrame(several).with_columns(severity_apart=0.0, variability_apart=0.0)
+    _, part = rater_parts(model_of(planted([[[0.0, 1.0]]]), checked=rhat, modes=optima))
     assert part.title == "Convergence"
     assert part.words == ("Do not use the fit if the local optima are far apart, or if the chains have not mixed.",)
     assert [frame.height for _, frame in part.frames] == shown
@@ -139,10 +127,12 @@ def test_several_modes_or_chains_say_whether_the_fit_can_be_trusted(checked, mod
 
 
 def test_a_rasch_model_has_raters_criteria_and_two_pictures():
-    (part,) = rasch_parts(told(rows=ROWS, items=ROWS, plot_map="map"))
+    found = facet_rasch_of()
+    (part,) = rasch_parts(found)
     assert part.title == "Many-facet Rasch model"
+    assert part.words == (*found.sentences(), "careful")
     assert [about for about, _ in part.frames] == [
         "Severity λ in logits (above 0: severe); infit and outfit have expectation 1.", "Criteria."
     ]  # fmt: skip
-    assert [picture for _, picture in part.pictures] == ["plot", "map"]
+    assert [picture for _, picture in part.pictures] == [found.plot, found.plot_map]
     assert part.lines == ("7", "note")

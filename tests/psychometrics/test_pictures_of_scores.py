@@ -8,9 +8,11 @@ import numpy as np
 import polars as pl
 import pytest
 from matplotlib.colors import to_hex
+from rated import planted
 
 from assay.errors import DesignError
 from assay.psychometrics import plots
+from assay.psychometrics.raters.fairness import Fairness
 from assay.reporting import pictures
 from readable import assert_readable
 
@@ -130,17 +132,23 @@ def test_plain_numbers_within_a_tenth_of_what_is_drawn(values, ticks):
     assert len(ax.get_yticks()) == len(ticks)
 
 
+def found_in(rows: pl.DataFrame, *groups: str) -> Fairness:
+    gaps = planted([[[0.0, 0.0]]]).severity
+    return Fairness("dialect", groups, rows, pl.DataFrame(), gaps, gaps, (), ())
+
+
 def test_fairness_plot_shows_the_rope():
     rows = raters().rename({"psi": "ratio", "psi_low": "ratio_low", "psi_high": "ratio_high"})
     rows = rows.with_columns(verdict=pl.Series(["fair", None, "more_severe"]))
-    ax = plots.fairness(SimpleNamespace(rows=rows, groups=("a", "b")), 0.25)
+    rows = rows.with_columns(group=pl.lit("b")) if "group" not in rows.columns else rows
+    ax = plots.fairness(found_in(rows, "a", "b"), 0.25)
     assert [text.get_text() for text in ax.texts] == ["ann", "gpt"]  # of bob nothing is said
     (rope,) = ax.patches
     assert (rope.get_x(), rope.get_x() + rope.get_width()) == (-0.25, 0.25)
     assert any(list(line.get_ydata()) == [1, 1] and list(line.get_xdata()) == [0, 1] for line in ax.lines)
     assert ax.get_xlabel() == "← more severe with b    Δφ, categories, compared with a    more lenient →"
     assert ax.get_ylabel() == "ψ with b / ψ with a"
-    several = plots.fairness(SimpleNamespace(rows=rows, groups=("a", "b", "c")), 0.25)
+    several = plots.fairness(found_in(rows, "a", "b", "c"), 0.25)
     assert [text.get_text() for text in several.texts] == ["ann, b", "gpt, c"]
     assert several.get_ylabel() == "ψ with others / ψ with a"
     with pytest.raises(DesignError, match="group differences need a group"):

@@ -10,13 +10,14 @@ import numpy as np
 import polars as pl
 import pytest
 from matplotlib.colors import to_rgba
+from rated import facet_rasch_of
 from scipy import stats
 from test_rater_table import table_of
 
 import assay
 import references
 from assay.psychometrics.raters import rasch as module
-from assay.psychometrics.raters.rasch import Rasch, separation_statistics
+from assay.psychometrics.raters.rasch import FacetRasch, Rasch, separation_statistics
 from assay.psychometrics.raters.table import RaschSettings, rater_table
 from assay.reporting import pictures
 
@@ -314,12 +315,12 @@ def said(rows=(), bias=(), separation=(), converged=True) -> list[str]:
     names = ("annotator", "estimate", "low", "high", "p_adjusted", "infit", "fit_p")
     types = {"annotator": pl.String, **dict.fromkeys(names[1:], pl.Float64)}
     of_bias = {"annotator": pl.String, "criterion": pl.String, "estimate": pl.Float64, "p_adjusted": pl.Float64}
-    return list(module._sentences(SimpleNamespace(
-        converged=converged, severity=SimpleNamespace(confidence=0.95),
-        rows=pl.DataFrame(list(rows), schema=types, orient="row"),
+    found = facet_rasch_of(
+        pl.DataFrame(list(rows), schema=types, orient="row"), converged=converged,
         bias=pl.DataFrame(list(bias), schema=of_bias, orient="row"),
         separation=pl.DataFrame(list(separation) or {"facet": []}),
-    )))  # fmt: skip
+    )  # fmt: skip
+    return list(found.sentences())
 
 
 def test_raters_who_do_not_fit_are_named_beyond_the_limits():
@@ -494,17 +495,17 @@ def test_a_bias_is_its_score_over_the_information_that_the_others_leave(two_crit
 # -- pictures ------------------------------------------------------------------------------------------
 
 
-def pictured(n_criteria: int = 2, n_raters: int = 3) -> SimpleNamespace:
+def pictured(n_criteria: int = 2, n_raters: int = 3, n_subjects: int = 41) -> FacetRasch:
     steps = ["−1.00, +0.00, +1.00", "+0.50"]
     items = [{"criterion": f"c{j}", "difficulty": 0.25 + j, "steps": steps[j]} for j in range(n_criteria)]
     rows = [{"annotator": f"r{k}", "kind": "judge" if k == 1 else "human", "estimate": 0.5 * k - 0.5,
              "low": 0.5 * k - 1.5, "high": 0.5 * k + 0.5, "reason": None} for k in range(n_raters)]  # fmt: skip
-    subjects = pl.DataFrame({"estimate": np.linspace(-2, 2, 41)})
-    return SimpleNamespace(items=pl.DataFrame(items), rows=pl.DataFrame(rows), subjects=subjects)
+    subjects = pl.DataFrame({"estimate": np.linspace(-2, 2, n_subjects)})
+    return facet_rasch_of(pl.DataFrame(rows), items=pl.DataFrame(items), subjects=subjects)
 
 
 def test_the_severest_rater_is_on_top():
-    ax = module.FacetRasch.plot(pictured())
+    ax = pictured().plot()
     order = sorted(zip(ax.get_yticks(), [t.get_text() for t in ax.get_yticklabels()], strict=True), reverse=True)
     assert [name for _, name in order] == ["r2", "r1", "r0"]
     assert ax.get_xlabel() == "← lenient    λ, logits    severe →"
@@ -519,7 +520,7 @@ def test_the_severest_rater_is_on_top():
 
 @pytest.mark.parametrize("n", [1, 2])
 def test_places_on_the_map(n):
-    ax = module.FacetRasch.plot_map(pictured(n))
+    ax = pictured(n).plot_map()
     at = {t.get_text(): (t.xy[0] - 0.06, t.xy[1]) for t in ax.texts}
     wanted = {"r0": (1.1, -0.5), "r1": (1.1, 0), "r2": (1.1, 0.5)}
     if n == 1:
@@ -544,6 +545,4 @@ def test_places_on_the_map(n):
 
 @pytest.mark.parametrize(("subjects", "bars"), [(1, 6), (24, 6), (28, 7), (96, 24), (400, 24)])
 def test_a_quarter_as_many_bars_as_subjects_from_6_to_24(subjects, bars):
-    shown = pictured()
-    shown.subjects = pl.DataFrame({"estimate": np.linspace(-1, 1, subjects)})
-    assert len(module.FacetRasch.plot_map(shown).patches) == bars
+    assert len(pictured(n_subjects=subjects).plot_map().patches) == bars

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from types import SimpleNamespace
 
 import numpy as np
 import polars as pl
 import pytest
+from rated import planted
 from test_rater_table import table_of
 
 from assay.psychometrics.raters import results as module
 from assay.psychometrics.raters.density import Density, layout
-from assay.psychometrics.raters.fit import Chains, Mode
+from assay.psychometrics.raters.fit import Chains, Mode, RaterFit
 from assay.psychometrics.raters.results import Diagnostics, convergence_problems, diagnose, modes_frame
 from assay.psychometrics.raters.table import RaterSettings
 from assay.psychometrics.words import no_difference_line, severity_lines
@@ -64,7 +66,7 @@ def test_one_draw_in_a_thousand_may_diverge():
                                                          "and 0.01 may be",)), (0.001, ())])  # fmt: skip
 def test_quick_method_reports_convergence(steepness, words):
     best = Mode(np.zeros(1), 0.0, np.eye(1), 0.0, 1, steepness)
-    found = diagnose(SimpleNamespace(chains=None, modes=(best,)))
+    found = diagnose(RaterFit(planted([[[0.0]]]).density, (best,), None, np.zeros((2, 2)), RaterSettings()))
     assert found.problems == words
     assert found.divergences is None
     assert found.rows.columns == ["quantity", "annotator", "rhat", "effective_draws"]
@@ -100,16 +102,12 @@ def test_quantities_by_group_are_differences_from_the_first(monkeypatch):
 
 
 def test_modes_are_compared_with_the_best():
-    layout = SimpleNamespace(
-        severity=lambda x: np.array([[x[0], -x[0]]]),
-        variability=lambda x: np.log(np.array([[1 + x[1], 2.0]])),
-        unit=1.0,
-    )
+    """φ of two raters, then their ln ψ."""
     modes = (
-        Mode(np.array([0.2, 0.5]), -10.0, np.eye(2), -8.0, 3, 0.0),
-        Mode(np.array([0.5, 0.1]), -12.0, np.eye(2), -8.0 - math.log(3), 1, 0.0),
+        Mode(np.array([0.2, -0.2, math.log(1.5), math.log(2)]), -10.0, np.eye(4), -8.0, 3, 0.0),
+        Mode(np.array([0.5, -0.5, math.log(1.1), math.log(2)]), -12.0, np.eye(4), -8.0 - math.log(3), 1, 0.0),
     )
-    found = modes_frame(SimpleNamespace(modes=modes, density=SimpleNamespace(layout=layout)))
+    found = modes_frame(replace(planted([[[0.2, -0.2]]]), modes=modes))
     assert found["mode"].to_list() == [1, 2]
     assert found["log_posterior"].to_list() == [0, -2]
     assert found["share"].to_list() == pytest.approx([3 / 4, 1 / 4])

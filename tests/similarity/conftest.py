@@ -25,4 +25,4 @@ def kept_here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]
     monkeypatch.setenv("ASSAY_CACHE", str(folder))
     monkeypatch.setenv("HF_HUB_OFFLINE", "1")
     yield folder
-    protocol._READ.clear()
+    protocol.forget_rows()

@@ -33,7 +33,7 @@ def test_rows_are_made_once_and_read_by_others(kept_here: Path):
     made: list[list[int]] = []
     make = lambda some: made.append(some) or rows_of(some)  # noqa: E731
     assert kept("numbers", keys[:6], make).tolist() == rows_of(list(range(6))).tolist()
-    protocol._READ.clear()  # another process
+    protocol.forget_rows()  # another process
     back = lambda some: made.append(some) or rows_of([9 - n for n in some])  # noqa: E731
     assert kept("numbers", keys[::-1], back).tolist() == rows_of(list(range(10)))[::-1].tolist()
     assert made == [[0, 1, 2, 3, 4, 5], [0, 1, 2, 3]]
@@ -52,7 +52,7 @@ def test_many_files_become_one_and_a_broken_one_is_made_again(kept_here: Path):
     assert 1 <= len(files) < MANY
     for path in files:
         path.write_bytes(path.read_bytes()[:50])
-    protocol._READ.clear()
+    protocol.forget_rows()
     made: list[int] = []
     make = lambda some: made.extend(some) or rows_of(some)  # noqa: E731
     assert kept("numbers", keys, make).tolist() == rows_of(list(range(MANY + 5))).tolist()
@@ -65,7 +65,7 @@ def test_a_folder_that_cannot_be_written_or_none_changes_no_number(tmp_path, mon
     (tmp_path / "file").write_text("")
     for given in (str(tmp_path / "file" / "below"), "off"):
         monkeypatch.setenv("ASSAY_CACHE", given)
-        protocol._READ.clear()
+        protocol.forget_rows()
         assert kept("numbers", [key_of("a")], lambda some: rows_of([7])).tolist() == [[7, 7.5]]
         assert kept("numbers", [key_of("a")], lambda some: pytest.fail("made twice")).tolist() == [[7, 7.5]]
     assert cache_folder() is None

@@ -7,7 +7,7 @@ import sys
 from collections import Counter
 from functools import partial
 from pathlib import Path
-from types import SimpleNamespace
+from typing import ClassVar, NamedTuple
 
 import numpy as np
 import pytest
@@ -46,6 +46,14 @@ def test_each_text_is_read_once():
     assert sorted(seen) == sorted(TEXTS)
 
 
+class Entity(NamedTuple):
+    text: str
+
+
+class Document(NamedTuple):
+    ents: list[Entity]
+
+
 def test_a_pipeline_reads_all_texts_at_once_and_case_and_space_do_not_matter():
     calls = []
 
@@ -54,7 +62,7 @@ def test_a_pipeline_reads_all_texts_at_once_and_case_and_space_do_not_matter():
 
         def pipe(self, texts):
             calls.append(list(texts))
-            return [SimpleNamespace(ents=[SimpleNamespace(text=w) for w in text.split("/")]) for text in texts]
+            return [Document([Entity(word) for word in text.split("/")]) for text in texts]
 
     similarity = Entities(Pipeline())
     assert similarity("New  York/Rome", "new york") == 0.5
@@ -213,8 +221,15 @@ def test_names_of_what_finds_entities():
     assert Entities(capitals).about == ""
     assert Entities(capitals, "en_made 1.0 (spaCy 3)").about == "Jaccard of entities by en_made 1.0 (spaCy 3)"
     assert Entities(partial(capitals)).name == "entities:own"
-    assert Entities(SimpleNamespace(meta={"name": "made"})).name == "entities:_made"
-    assert Entities(SimpleNamespace(meta={})).name == "entities:own"
+
+    class Pipeline:
+        meta: ClassVar[dict[str, str]] = {"name": "made"}
+
+    class Unnamed:
+        meta: ClassVar[dict[str, str]] = {}
+
+    assert Entities(Pipeline()).name == "entities:_made"
+    assert Entities(Unnamed()).name == "entities:own"
 
 
 def test_scores_of_entities_are_kept_by_their_model(kept_here):

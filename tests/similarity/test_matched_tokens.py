@@ -16,6 +16,7 @@ from encoders import Words, texts_of, vector_of
 import assay
 from assay.similarity import bertscore
 from assay.similarity.bertscore import BERTScore, LayerEncoder
+from assay.similarity.embeddings import digest_of
 
 
 def by_hand(first: str, second: str) -> float:
@@ -83,10 +84,12 @@ def test_groups_are_encoded_a_few_at_a_time_and_each_text_once(monkeypatch):
         assert np.allclose(a, b, atol=1e-12)
 
 
-def test_a_layer_is_named_and_kept_by_what_it_reads():
-    whole, cut = (SimpleNamespace(name_only="m", layer=3, long=long, weights="w") for long in ("refuse", "cut"))
-    assert [LayerEncoder.name.fget(one) for one in (whole, cut)] == ["m,layer=3", "m,layer=3,long=cut"]
-    assert [LayerEncoder.key.fget(one) for one in (whole, cut)] == ["w layer 3 refuse", "w layer 3 cut"]
+def test_a_layer_is_named_and_kept_by_what_it_reads(tmp_path):
+    model = folder_with(tmp_path / "m", num_hidden_layers=3)
+    whole, cut = (LayerEncoder(model, 3, long) for long in ("refuse", "cut"))
+    assert [one.name for one in (whole, cut)] == ["m,layer=3", "m,layer=3,long=cut"]
+    weights = digest_of(tmp_path / "m")
+    assert [one.key for one in (whole, cut)] == [f"{weights} layer 3 refuse", f"{weights} layer 3 cut"]
 
 
 @pytest.mark.parametrize(
@@ -176,13 +179,14 @@ def test_special_tokens_are_read_and_weigh_nothing_and_a_long_text_is_refused_or
 
 
 def test_what_a_score_says_of_itself():
-    encoder = SimpleNamespace(name="m,layer=3", key="abc layer 3 refuse")
+    encoder, unkept = Words(), Words()
+    encoder.name, encoder.key, unkept.name = "m,layer=3", "abc layer 3 refuse", "m"
     plain, adjusted = BERTScore(encoder), BERTScore(encoder, by_length=True)
     assert (plain.name, adjusted.name) == ("bertscore:m,layer=3", "bertscore-length:m,layer=3")
     assert plain.about == "BERTScore F1 by m,layer=3 (weights abc)"
     penalty = " times exp(1 - longer / shorter), lengths in tokens"
     assert adjusted.about == f"BERTScore F1 by m,layer=3 (weights abc){penalty}"
-    assert BERTScore(SimpleNamespace(name="m", key="")).about == "BERTScore F1 by m"
+    assert BERTScore(unkept).about == "BERTScore F1 by m"
 
 
 # -- a layer of a model, with parts made here -----------------------------------------------------------
@@ -402,4 +406,9 @@ def test_scores_are_kept_where_an_encoder_has_a_key():
     found = [score("cat mat", "dogs ran") for _ in range(2)]
     assert found[0] == found[1] == pytest.approx(by_hand("cat mat", "dogs ran"))
     assert set(encoder.asked.values()) == {1}
-    assert BERTScore(SimpleNamespace(key="words", lengths=None, tokens=None))("dogs ran", "cat mat") == found[0]
+
+    class Never(Kept):
+        def tokens(self, texts):
+            pytest.fail("encoded again")
+
+    assert BERTScore(Never())("dogs ran", "cat mat") == found[0]

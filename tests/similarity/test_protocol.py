@@ -10,7 +10,6 @@ import itertools
 import re
 from collections import Counter
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Literal
 
 import numpy as np
@@ -220,10 +219,10 @@ def test_options_that_are_not_named_are_these(name):
      ("topics", 2), ("iterations", 1), ("seed", 0)],
 )  # fmt: skip
 def test_the_least_value_of_each_option(option, least):
-    assert registry._read("x", option, str(least), int) == least
-    assert registry._read("x", option, "1000", int | None) == 1000
+    assert registry.read_option("x", option, str(least), int) == least
+    assert registry.read_option("x", option, "1000", int | None) == 1000
     with pytest.raises(DesignError, match=f"x: {option} must be {least} or more; got '{least - 1}'"):
-        registry._read("x", option, str(least - 1), int)
+        registry.read_option("x", option, str(least - 1), int)
 
 
 @pytest.mark.parametrize(
@@ -237,9 +236,9 @@ def test_the_least_value_of_each_option(option, least):
 def test_an_option_is_read_as_its_kind(text, hint, value):
     if str(value).startswith("x: "):
         with pytest.raises(DesignError, match=value):
-            registry._read("x", "o", text, hint)
+            registry.read_option("x", "o", text, hint)
     else:
-        assert registry._read("x", "o", text, hint) == value
+        assert registry.read_option("x", "o", text, hint) == value
 
 
 @pytest.mark.parametrize(
@@ -252,7 +251,7 @@ def test_an_option_is_read_as_its_kind(text, hint, value):
     ],
 )
 def test_a_name_is_a_word_a_model_and_options(name, parts):
-    assert registry._parse_name(name) == parts
+    assert registry.parse_name(name) == parts
 
 
 def test_layers_are_those_of_the_package_bert_score():
@@ -276,14 +275,11 @@ def test_embeddings_say_what_of_a_text_was_encoded():
 
 
 @pytest.mark.parametrize("name", BY_WORDS)
-def test_many_pairs_are_counted_as_few_are(name, monkeypatch):
-    from assay.similarity import protocol
-
-    similarity = named(name)
-    few = similarity.matrix(TEXTS)
-    monkeypatch.setattr(protocol, "FEW", 0)
-    monkeypatch.setattr(protocol, "BLOCK", 64)
-    assert np.allclose(similarity.matrix(TEXTS), few, atol=1e-12)
+def test_many_pairs_are_counted_as_few_are(name):
+    similarity, n = named(name), len(TEXTS)
+    more = [*TEXTS, *(f"{text} {k}" for k in range(4) for text in TEXTS)]
+    assert n * (n - 1) // 2 < protocol.FEW <= 5 * n * (5 * n - 1) // 2
+    assert np.allclose(similarity.matrix(more)[:n, :n], similarity.matrix(TEXTS), atol=1e-12)
 
 
 class Halved(Vectors):
@@ -324,7 +320,15 @@ def test_pairs_are_compared_some_at_a_time(monkeypatch, block):
 
 @pytest.mark.parametrize(("n", "shown"), [(40, "x" * 40), (41, "x" * 37 + "...")])
 def test_a_text_in_a_message_has_forty_characters(n, shown):
-    assert protocol._clip("x" * n) == repr(shown)
+    class Unknown(Halved):
+        def rows(self, texts):
+            return np.ones((len(texts), 2))
+
+        def of_products(self, product):
+            return np.full_like(product, np.nan)
+
+    with pytest.raises(DesignError, match=re.escape(f"of {shown!r} and 'a' is not a number")):
+        Unknown().pairs(["x" * n], ["a"])
 
 
 def rows_of(numbers: list[int]) -> np.ndarray:
@@ -355,16 +359,16 @@ def test_rows_are_kept_on_disk_once_and_read_by_others(kept_here: Path):
     assert (folder / "what.txt").read_text() == "numbers\n"
     files = sorted(folder.glob("*.npz"))
     assert len(files) == 2
-    protocol._READ.clear()  # another process
+    protocol.forget_rows()  # another process
     never = lambda some: pytest.fail("made twice")  # noqa: E731
     assert kept("numbers", keys[::-1], never).tolist() == rows_of([3, 2, 1, 0]).tolist()
     np.savez(files[0], keys=np.frombuffer(keys[0], dtype=np.uint8), rows=rows_of([7, 8]))  # a key, and two rows
-    protocol._READ.clear()
+    protocol.forget_rows()
     made: list[int] = []
     kept("numbers", keys, lambda some: made.extend(some) or rows_of(some))
     assert len(made) == 2
     files[1].write_bytes(b"PK")
-    protocol._READ.clear()
+    protocol.forget_rows()
     assert kept("numbers", keys, lambda some: rows_of(some)).tolist() == rows_of([0, 1, 2, 3]).tolist()
 
 
@@ -387,9 +391,8 @@ def test_where_encodings_are_kept(platform, environment, folder, tmp_path, monke
     for name, value in environment.items():
         monkeypatch.setenv(name, value)
     monkeypatch.setenv("HOME", str(tmp_path))
-    monkeypatch.setattr(protocol, "sys", SimpleNamespace(platform=platform))
     wanted = None if folder is None else Path(folder.replace("HOME", str(tmp_path)))
-    assert protocol.cache_folder() == wanted
+    assert protocol.cache_folder(platform) == wanted
 
 
 def test_cache_key_ignores_order_and_includes_boundaries():
@@ -410,7 +413,7 @@ def test_many_files_of_a_model_are_joined_into_one(kept_here: Path):
     assert len(list(folder.glob("*.npz"))) == 32
     kept("numbers", [key_of("32")], lambda some: rows_of([32]))
     assert len(list(folder.glob("*.npz"))) == 1
-    protocol._READ.clear()
+    protocol.forget_rows()
     never = lambda some: pytest.fail("made twice")  # noqa: E731
     assert kept("numbers", [key_of(str(n)) for n in range(33)], never).tolist() == rows_of(list(range(33))).tolist()
     assert not list(folder.glob("*.part"))
@@ -448,6 +451,7 @@ def test_what_texts_share_is_the_smaller_count_however_many_pairs(n):
     table = [[3, 2, 0], [2, 4, 0], [0, 0, 0]]  # min(2, 1) of a and min(1, 2) of b are 2
     wanted = [table[i][j] for i, j in zip(first, second, strict=True)]
     assert protocol.shared_counts(counted, first, second).tolist() == wanted
+    assert protocol.shared_counts(counted, first, second, block=7).tolist() == wanted
     assert protocol.shared_counts([Counter(), Counter()], np.zeros(n, dtype=int), np.ones(n, dtype=int)).sum() == 0
 
 
@@ -457,13 +461,19 @@ def test_what_texts_share_is_the_smaller_count_however_many_pairs(n):
      (float("nan"), 1.0, False), (1.0, float("inf"), False), (-1.0, 1.0, True)],
 )  # fmt: skip
 def test_a_millionth_is_no_other_number_when_texts_are_swapped(there, back, refused):
-    arrays = np.array([0, 0]), np.array([1, 2]), np.array([0.5, there]), np.array([0.5, back])
+    class Own:
+        name = "own"
+
+        def matrix(self, texts):
+            return np.array([[1, 0.5, there], [0.5, 1, 0.5], [back, 0.5, 1]])
+
+    asked = ["a", "b", "c"], np.array([0, 0]), np.array([1, 2])
     if not refused:
-        protocol._refuse_asymmetric("own", ["a", "b", "c"], *arrays)
+        assert OfMatrix(Own()).compare(*asked)[0] == 0.5
         return
     words = f"the similarity 'own' of 'a' and 'c' is {there:.6g}, and another one when they are swapped ({back:.6g})"
     with pytest.raises(DesignError, match=re.escape(words)):
-        protocol._refuse_asymmetric("own", ["a", "b", "c"], *arrays)
+        OfMatrix(Own()).compare(*asked)
 
 
 def test_non_finite_vector_error_names_its_texts():
@@ -477,10 +487,17 @@ def test_non_finite_vector_error_names_its_texts():
 
 
 def test_names_of_what_is_given():
-    assert OfFunction(SimpleNamespace(name="n", __name__="m")).name == "n"
-    assert OfFunction(SimpleNamespace(__name__="m")).name == "m"
-    assert OfFunction(SimpleNamespace(name="")).name == "similarity"
-    assert OfMatrix(SimpleNamespace(name="n")).name == "n"
+    def m(one, other):
+        return 1.0
+
+    class Nameless:
+        name = ""
+
+    assert OfFunction(m).name == "m"
+    m.name = "n"
+    assert OfFunction(m).name == "n"
+    assert OfFunction(Nameless()).name == "similarity"
+    assert OfMatrix(m).name == "n"
     assert OfMatrix(Wrong([])).name == "Wrong"
 
 

@@ -6,8 +6,9 @@ import contextlib
 import hashlib
 import math
 import re
+import sys
 from functools import partial
-from types import SimpleNamespace
+from types import ModuleType, SimpleNamespace
 
 import numpy as np
 import pytest
@@ -212,7 +213,9 @@ def test_embeddings_of_a_service_say_where_they_are_from():
     assert plain.about == "embeddings by m (asked at a.example) of whole texts, cosine"
     fewer = Embeddings(ApiEncoder("m", "https://a.example/v1", dimensions=256))
     assert fewer.about == "embeddings by m (asked at a.example, 256 dimensions) of whole texts, cosine"
-    weighed = Embeddings(SimpleNamespace(name="n", key="abcd", context=None))
+    encoder = Reads(None)
+    encoder.name, encoder.key = "n", "abcd"
+    weighed = Embeddings(encoder)
     assert weighed.about == "embeddings by n (weights abcd) of whole texts, cosine"
 
 
@@ -316,8 +319,12 @@ class Hub:
 
 
 def found_at(hub, model, monkeypatch):
-    monkeypatch.setattr(embeddings, "require", lambda *what: hub)
-    return str(embeddings.folder_of.__wrapped__(model))
+    monkeypatch.setitem(sys.modules, "huggingface_hub", hub)
+    embeddings.folder_of.cache_clear()
+    try:
+        return str(embeddings.folder_of(model))
+    finally:
+        embeddings.folder_of.cache_clear()
 
 
 def test_a_model_is_looked_for_here_before_it_is_fetched(monkeypatch):
@@ -407,14 +414,16 @@ def test_the_device_is_a_gpu_where_there_is_one_and_none_is_asked_for(monkeypatc
             raise {"a": RuntimeError, "b": AssertionError}[device]("no such\nthing")
 
     def library(cuda, mps):
-        gpu, metal = (SimpleNamespace(is_available=lambda there=there: there) for there in (cuda, mps))
-        return SimpleNamespace(cuda=gpu, backends=SimpleNamespace(mps=metal), empty=empty)
+        made = ModuleType("torch")
+        made.cuda, made.backends, made.backends.mps = ModuleType("cuda"), ModuleType("backends"), ModuleType("mps")
+        made.cuda.is_available, made.backends.mps.is_available = lambda: cuda, lambda: mps
+        made.empty = empty
+        return made
 
     for cuda, mps, device in (
         (True, True, "cuda"), (True, False, "cuda"), (False, True, "mps"), (False, False, "cpu"),
     ):  # fmt: skip
-        made = library(cuda, mps)
-        monkeypatch.setattr(embeddings, "require", lambda *what, made=made: made)
+        monkeypatch.setitem(sys.modules, "torch", library(cuda, mps))
         assert embeddings.pick_device(None) == device
         assert embeddings.pick_device("cpu") == "cpu"
         assert embeddings.pick_device("cuda") == "cuda"
@@ -426,11 +435,10 @@ def test_the_device_is_a_gpu_where_there_is_one_and_none_is_asked_for(monkeypatc
 @pytest.mark.parametrize("shown", [True, False])
 def test_bars_are_hidden_for_a_while_and_shown_again_if_they_were(shown, monkeypatch):
     now = [shown]
-    said = SimpleNamespace(
-        is_progress_bar_enabled=lambda: now[-1], disable_progress_bar=lambda: now.append(False),
-        enable_progress_bar=lambda: now.append(True),
-    )  # fmt: skip
-    monkeypatch.setattr(embeddings, "require", lambda *what: said)
+    said = ModuleType("logging")
+    said.is_progress_bar_enabled = lambda: now[-1]
+    said.disable_progress_bar, said.enable_progress_bar = lambda: now.append(False), lambda: now.append(True)
+    monkeypatch.setitem(sys.modules, "transformers.utils.logging", said)
     with contextlib.suppress(LookupError), embeddings.hide_progress_bars():
         assert now[-1] is False
         raise LookupError

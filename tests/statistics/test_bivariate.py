@@ -165,7 +165,7 @@ def test_blocks_of_about_one_size_are_laid_out_together():
     assert [group.tolist() for group in padded] == [[[*range(8), -1], [*range(8, 17)]]]
 
 
-def test_fit_has_zero_slope_and_large_blocks_have_none(monkeypatch):
+def test_fit_has_zero_slope_and_large_blocks_have_none():
     value, both = families((range(5), range(1, 4)))
     block = both[0].terms[1][1]
     fitted = fit_joint(value, both, ITEM, block)
@@ -175,10 +175,9 @@ def test_fit_has_zero_slope_and_large_blocks_have_none(monkeypatch):
     # Each parameter relative to the variance of a label: 2.5 of each family, and √(2.5 · 2.5).
     assert fitted.scale.tolist() == pytest.approx([2.5] * 7)
     size = np.bincount(block)
-    monkeypatch.setattr(bivariate, "MOST_CELLS", (size**2).sum() * 7)
-    assert fit_joint(value, both, ITEM, block) is not None
-    monkeypatch.setattr(bivariate, "MOST_CELLS", (size**2).sum() * 7 - 1)
-    assert fit_joint(value, both, ITEM, block) is None
+    numbers = (size**2).sum() * 7
+    assert fit_joint(value, both, ITEM, block, most_cells=numbers) is not None
+    assert fit_joint(value, both, ITEM, block, most_cells=numbers - 1) is None
 
 
 # -- the correlation --------------------------------------------------------------------------------
@@ -279,7 +278,7 @@ class Bowl:
 def searched(low, start, held=None, most=np.inf):
     bowl = Bowl(low, most)
     fitted = JointFit(bowl, np.array(start), 3.0, (0, 1, 2), 2, np.ones(4))
-    return bowl, *bivariate._search(fitted, np.array(start), held)
+    return bowl, *bivariate.minimize_deviance(fitted, np.array(start), held)
 
 
 LOW = (4.0, 1.0, 1.2, -0.3)

@@ -358,45 +358,36 @@ def test_patterns_are_as_frequent_as_those_who_answer():
     np.testing.assert_allclose(sorted(three * 4), sorted([p**3, 3 * p**2 * q, 3 * p * q**2, q**3]), rtol=1e-4)
 
 
-def test_patterns_are_tried_up_to_a_number(monkeypatch):
+def test_patterns_are_tried_up_to_a_number():
     rows = [[1, 1], [1, 2]]
     statistic = ChanceCorrected(np.array([1.0, 2]), "none", "fleiss")
-    monkeypatch.setattr(categories, "MOST_CELLS", 4 * 92)
-    found = Patterns.of(answers_of(rows), anyone=False)
+    found = Patterns.of(answers_of(rows), anyone=False, most_cells=4 * 92)
     assert len(found.share) == 4
-    assert found.too_many_for(statistic)
-    monkeypatch.setattr(categories, "MOST_CELLS", 4 * 92 * 4)
-    assert not found.too_many_for(statistic)
-    monkeypatch.setattr(categories, "MOST_CELLS", 4 * 92 * 4 - 1)
-    assert found.too_many_for(statistic)
-    monkeypatch.setattr(categories, "MOST_CELLS", 4 * 92 - 1)
-    assert Patterns.of(answers_of(rows), anyone=False) is None
-    assert len(Patterns.of(answers_of(rows), anyone=True).share) == 3
-    monkeypatch.setattr(categories, "MOST_CELLS", 3 * 92 - 1)
-    assert Patterns.of(answers_of(rows), anyone=True) is None
+    assert not found.too_many_for(statistic, 4 * 92 * 4)
+    assert found.too_many_for(statistic, 4 * 92 * 4 - 1)
+    assert Patterns.of(answers_of(rows), anyone=False, most_cells=4 * 92 - 1) is None
+    assert len(Patterns.of(answers_of(rows), anyone=True, most_cells=4 * 92 - 1).share) == 3
+    assert Patterns.of(answers_of(rows), anyone=True, most_cells=3 * 92 - 1) is None
     assert Patterns.of(answers_of([[1, 1]]), anyone=False) is None
 
 
 @pytest.mark.parametrize("anyone", [True, False])
 @pytest.mark.parametrize("many", [200, 1])
-def test_agreement_of_patterns_has_the_error_of_a_share(anyone, many, monkeypatch):
-    monkeypatch.setattr(categories, "MANY_PATTERNS", many)
+def test_agreement_of_patterns_has_the_error_of_a_share(anyone, many):
     rows = [[1, 1], [1, 2], [2, 2], [1, 1]]
     patterns = Patterns.of(answers_of(rows), anyone=anyone)
-    value, error = curve(ChanceCorrected(np.array([1.0, 2]), "none", "none"), patterns, 50)
+    value, error = curve(ChanceCorrected(np.array([1.0, 2]), "none", "none"), patterns, 50, many)
     agreed = 1 - 2 * (1 - categories.CORRELATIONS) * 15 / 64
     np.testing.assert_allclose(value, agreed)
     np.testing.assert_allclose(error, np.sqrt(agreed * (1 - agreed) / 50), rtol=1e-4)
 
 
-def test_patterns_that_a_statistic_does_not_tell_apart_are_one(monkeypatch):
+def test_patterns_that_a_statistic_does_not_tell_apart_are_one():
     moments = np.array([[1.0, 0], [0.1 + 0.2, 5], [1, 0], [0.3, 5], [1, 1]])
     often = np.arange(10.0).reshape(2, 5)
-    assert categories._merge_patterns(moments, often) == (moments, often)
-    monkeypatch.setattr(categories, "MANY_PATTERNS", 5)
-    assert categories._merge_patterns(moments, often)[0] is moments
-    monkeypatch.setattr(categories, "MANY_PATTERNS", 4)
-    merged, together = categories._merge_patterns(moments, often)
+    assert categories.merge_patterns(moments, often) == (moments, often)
+    assert categories.merge_patterns(moments, often, 5)[0] is moments
+    merged, together = categories.merge_patterns(moments, often, 4)
     assert len(merged) == 3
     np.testing.assert_allclose(together @ merged, often @ moments)
     assert sorted(together[0].tolist()) == [0 + 2, 1 + 3, 4]
@@ -462,9 +453,8 @@ def test_raters_with_a_common_trait_agree_as_normal_shadows_do():
         assert often[k, 3] == pytest.approx(both, abs=1e-6)
 
 
-def test_small_sums_are_distinguished(monkeypatch):
-    monkeypatch.setattr(categories, "MANY_PATTERNS", 2)
+def test_small_sums_are_distinguished():
     moments, often = np.array([[1e-14, 0], [2e-14, 0], [2e-14, 0]]), np.ones((1, 3))
-    merged, together = categories._merge_patterns(moments, often)
+    merged, together = categories.merge_patterns(moments, often, 2)
     assert merged.tolist() == [[1e-14, 0], [2e-14, 0]]
     assert together.tolist() == [[1, 2]]

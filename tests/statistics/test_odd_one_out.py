@@ -251,12 +251,11 @@ def test_ceiling_is_expert_reliability(texts, documents, repeats, near):
     assert np.mean(said, axis=0) == pytest.approx(np.mean(true, axis=0), abs=near)
 
 
-def test_many_texts_take_a_simpler_step(monkeypatch):
+def test_many_texts_take_a_simpler_step():
     robin, _ = drawn(16, repeats=2)
     member = robin.third[:, ::-1]
     model = step_to_whole(robin, member, np.random.default_rng(0))
-    monkeypatch.setattr(odd_one_out, "MOST_MODELLED", 10)
-    simple = step_to_whole(robin, member, np.random.default_rng(0))
+    simple = step_to_whole(robin, member, np.random.default_rng(0), most_choices=10)
     assert simple.again_from(0.5) == pytest.approx(model.again_from(0.5), abs=0.08)
     assert simple.best_from(0.6) == pytest.approx(model.best_from(0.6), abs=0.08)
 
@@ -299,32 +298,25 @@ def test_correlations_near_one_are_clipped():
 
 
 @pytest.mark.parametrize(("most", "halves"), [(len(ROBIN.at), 20), (len(ROBIN.at) - 1, 4)])
-def test_fewer_halves_of_very_many_choices(most, halves, monkeypatch):
-    values = iter([math.nan, *np.linspace(0, 1, 19)])
-    seen = []
-    monkeypatch.setattr(odd_one_out, "_half_correlation", lambda *_: seen.append(next(values)) or seen[-1])
-    monkeypatch.setattr(odd_one_out, "MOST_MODELLED", most)
-    assert mean_half_correlation(ROBIN, np.random.default_rng(0)) == pytest.approx(np.mean(seen[1:]))
-    assert len(seen) == halves
-    monkeypatch.setattr(odd_one_out, "_half_correlation", lambda *_: math.nan)
-    assert math.isnan(mean_half_correlation(ROBIN, np.random.default_rng(0)))
+def test_fewer_halves_of_very_many_choices(most, halves):
+    found = mean_half_correlation(ROBIN, np.random.default_rng(0), most=most)
+    assert found == mean_half_correlation(ROBIN, np.random.default_rng(0), halves)
+    assert found != mean_half_correlation(ROBIN, np.random.default_rng(0), 24 - halves)
 
 
-def test_model_is_limited_to_choices_and_texts(monkeypatch):
-    """Two documents of 12 texts have 66 pairs each."""
-    drawn_from = iter([(0.5, 0.6, math.nan), (0.7, math.nan, math.nan)] * 6)
-    model = SimpleNamespace(fit=lambda: None, draw=lambda rng: next(drawn_from))
-    monkeypatch.setattr(PairModel, "of", lambda *_: model)
-    monkeypatch.setattr(odd_one_out, "step_of_pairs", lambda *_: "pairs")
-    monkeypatch.setattr(odd_one_out, "MOST_MODELLED", len(ASKED))
-    monkeypatch.setattr(odd_one_out, "MOST_OF_MODEL", 66)
-    step = step_to_whole(ROBIN, ASKED, np.random.default_rng(0))
-    assert (step.halves, step.again, step.mind) == (pytest.approx(0.6), pytest.approx(0.6), 0)
-    monkeypatch.setattr(odd_one_out, "MOST_OF_MODEL", 65)
-    assert step_to_whole(ROBIN, ASKED, np.random.default_rng(0)) == "pairs"
-    monkeypatch.setattr(odd_one_out, "MOST_OF_MODEL", 66)
-    monkeypatch.setattr(odd_one_out, "MOST_MODELLED", len(ASKED) - 1)
-    assert step_to_whole(ROBIN, ASKED, np.random.default_rng(0)) == "pairs"
+def test_model_is_limited_to_choices_and_texts():
+    """Two documents of 12 texts have 66 pairs each; the step is the mean of what twelve studies of the model show."""
+
+    def step(most_choices: int, most_pairs: int) -> Step:
+        return step_to_whole(ROBIN, ASKED, np.random.default_rng(0), most_choices, most_pairs)
+
+    rng, model = np.random.default_rng(0), PairModel.of(ROBIN, ASKED)
+    model.fit()
+    wanted = np.nanmean([model.draw(rng) for _ in range(12)], axis=0)
+    found = step(len(ASKED), 66)
+    assert (found.halves, found.again, found.mind) == pytest.approx(tuple(wanted))
+    pairs = odd_one_out.step_of_pairs(ROBIN, np.random.default_rng(0))
+    assert step(len(ASKED), 65) == step(len(ASKED) - 1, 66) == pairs != found
 
 
 @pytest.fixture(scope="module")
@@ -377,12 +369,11 @@ def test_drawn_strengths_have_observed_spread(fitted):
 
 
 @pytest.mark.parametrize("at_once", [200_000, 25, 1])
-def test_mean_chances_are_those_over_all_thirds(at_once, fitted, monkeypatch):
-    monkeypatch.setattr(odd_one_out, "MOST_SIMULATED", at_once)
+def test_mean_chances_are_those_over_all_thirds(at_once, fitted):
     alike = -0.5 * ((PLACE[:, None] - PLACE) ** 2).sum(axis=2)
     first, second = fitted.first, fitted.second
     theta = fitted.blocks.fill(first, second, alike[first, second])
-    np.testing.assert_allclose(fitted.mean_chances(theta), minds_of(ROBIN, PLACE))
+    np.testing.assert_allclose(fitted.mean_chances(theta, at_once), minds_of(ROBIN, PLACE))
 
 
 def test_texts_are_renamed_within_documents(fitted):
@@ -459,13 +450,11 @@ def test_pairs_are_simulated_with_the_moments_of_equation_1(kept, n, strength):
         assert found == pytest.approx((mean * strength, (1 - mean) * strength, len(n)))
 
 
-def test_many_pairs_are_subsampled_in_simulation(monkeypatch):
+def test_many_pairs_are_subsampled_in_simulation():
     robin, _ = drawn(9, 2, repeats=2)
     plain = odd_one_out.step_of_pairs(robin, np.random.default_rng(0))
-    monkeypatch.setattr(odd_one_out, "MOST_SIMULATED", len(robin))
-    assert odd_one_out.step_of_pairs(robin, np.random.default_rng(0)) == plain
-    monkeypatch.setattr(odd_one_out, "MOST_SIMULATED", len(robin) - 1)
-    some = odd_one_out.step_of_pairs(robin, np.random.default_rng(0))
+    assert odd_one_out.step_of_pairs(robin, np.random.default_rng(0), most=len(robin)) == plain
+    some = odd_one_out.step_of_pairs(robin, np.random.default_rng(0), most=len(robin) - 1)
     assert some != plain
     assert some.again == pytest.approx(plain.again, abs=0.1)
     assert some.halves < some.again < some.mind
@@ -488,11 +477,10 @@ def test_shares_of_pairs_leave_out_choices_of_none():
     np.testing.assert_array_equal(odd_one_out.pair_shares(at, kept, 4), [1 / 3, np.nan, 1 / 2, np.nan])
 
 
-def test_first_model_step_has_choice_variances(monkeypatch):
+def test_first_model_step_has_choice_variances():
     """From spreads of 1: information is Σ c (1 − c), of a text that of the pair without it; then the mean squares."""
-    monkeypatch.setattr(odd_one_out, "ROUNDS", 1)
     model = PairModel.of(ROBIN, ASKED)
-    model.fit()
+    model.fit(rounds=1)
     place = {pair: k for k, pair in enumerate(zip(model.first.tolist(), model.second.tolist(), strict=True))}
 
     def negative_log(t, u, collect=None):
@@ -552,13 +540,12 @@ def test_strength_variance_matches_loops(fitted):
 
 
 @pytest.mark.parametrize("texts", [4, 400])
-def test_pair_counts_are_equal_with_and_without_table(texts, monkeypatch):
+def test_pair_counts_are_equal_with_and_without_table(texts):
     member, odd = np.array([[0, 1, 2], [2, 1, 0], [3, 0, 1]]), np.array([0, 2, 0])
     wanted = PairTable.of(member, odd, 4)
     assert list(zip(wanted.first, wanted.second, wanted.n, wanted.kept, strict=True)) == [
         (0, 1, 3, 1), (0, 2, 2, 0), (0, 3, 1, 0), (1, 2, 2, 2), (1, 3, 1, 0)
     ]  # fmt: skip
-    monkeypatch.setattr(odd_one_out, "MOST_CELLS", 0)
-    found = PairTable.of(member, odd, texts)
+    found = PairTable.of(member, odd, texts, most_cells=0)
     for name in ("first", "second", "n", "kept"):
         np.testing.assert_array_equal(getattr(found, name), getattr(wanted, name))

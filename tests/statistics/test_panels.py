@@ -131,12 +131,18 @@ def test_custom_score_receives_labels(study):
         assert signs(found) == signs(Accuracy().difference(panel, judge))
 
 
-def test_panel_dense_and_sorted_counts_agree(monkeypatch):
+def test_panel_dense_and_sorted_counts_agree():
+    """With 7,500 items more, each with a label of its own kind, the table of counts has more than 50 million cells."""
     rng = np.random.default_rng(0)
-    panel, judge = panel_of(rng.integers(0, 6, (40, 5))), rng.integers(0, 7, 40).astype(float)
-    dense = Accuracy().difference(panel, judge)
-    monkeypatch.setattr(labels_compared, "DENSE_CELLS", 0)
-    np.testing.assert_array_equal(Accuracy().difference(panel, judge), dense)
+    grid, judge = rng.integers(0, 6, (40, 5)).astype(float), rng.integers(0, 7, 40).astype(float)
+    more = np.arange(7500.0)
+    others = np.full((7500, 5), np.nan)
+    others[:, 0] = others[:, 1] = more + 10
+    large = panel_of(np.concatenate([grid, others]))
+    found = Accuracy().difference(large, np.concatenate([judge, more]))
+    np.testing.assert_array_equal(found[: grid.size], Accuracy().difference(panel_of(grid), judge))
+    assert large.n_items * 7506 > labels_compared.DENSE_CELLS
+    assert (found[grid.size :] == -1).all()
 
 
 @given(studies(st.integers(0, 3)), st.integers(0, 99))

@@ -388,10 +388,9 @@ def test_known_correlation_matches_scipy():
     assert np.corrcoef(ranks[kept], stats.rankdata(b[kept]))[0, 1] == pytest.approx(1)
 
 
-def test_permutation_uses_limited_pairs(monkeypatch):
-    monkeypatch.setattr("assay.statistics.comparisons.round_robin.MOST_PERMUTED", 20)
+def test_permutation_uses_limited_pairs():
     every = TextBlocks.of(ROBIN.document).fill(ROBIN.first, ROBIN.second, ROBIN.share)
-    found, _ = permuted_correlations(ExpertRanks(ROBIN), [every], 1, np.random.default_rng(0))
+    found, _ = permuted_correlations(ExpertRanks(ROBIN), [every], 1, np.random.default_rng(0), most=20)
     assert 0.9 < found[0] <= 1
 
 

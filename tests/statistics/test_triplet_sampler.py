@@ -34,11 +34,10 @@ def test_triplet_counts_once_for_three_pairs():
 
 
 @pytest.mark.parametrize("large", [5, 4])
-def test_draws_prefer_fewest_appearances(large, monkeypatch):
+def test_draws_prefer_fewest_appearances(large):
     """The rarest pairs with the rarest items; then the third item with the rarest pairs."""
-    monkeypatch.setattr(triplets, "LARGE_POOL", large)
     for seed in range(8):
-        chance, counts = random.Random(seed), PairCounts(FIVE)
+        chance, counts = random.Random(seed), PairCounts(FIVE, large=large)
         pairs, appeared, drawn = Counter(), Counter(), []
         for _ in range(10):
             found = counts.next(chance)

@@ -16,19 +16,19 @@ def _torch() -> None:
 
 
 @pytest.fixture(scope="session")
-def counting(tmp_path_factory: pytest.TempPathFactory) -> str:
-    """The folder of an encoder as sentence-transformers keeps one."""
-    folder = tmp_path_factory.mktemp("encoders") / "counting"
-    folder.mkdir()
-    (folder / "config.json").write_text("{}")
-    (folder / "README.md").write_text("---\nlicense: apache-2.0\n---\n# Counting\n")
-    return str(folder)
+def counting(tmp_path_factory: pytest.TempPathFactory) -> tuple[str, str]:
+    """The folder of an encoder that counts words, and a cache with its rows: no model is loaded."""
+    from teaching import counting_encoder
+
+    folder = tmp_path_factory.mktemp("encoders")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("ASSAY_CACHE", str(folder / "cache"))
+        counting_encoder(folder / "narrow", 3)
+        return counting_encoder(folder / "counting"), str(folder / "cache")
 
 
 @pytest.fixture
-def kept_encoder(monkeypatch: pytest.MonkeyPatch, counting: str) -> str:
+def kept_encoder(monkeypatch: pytest.MonkeyPatch, counting: tuple[str, str]) -> str:
     """The folder of an encoder that counts words and, like those of sentence-transformers, can be saved."""
-    import teaching
-
-    teaching.put_in_place(monkeypatch)
-    return counting
+    monkeypatch.setenv("ASSAY_CACHE", counting[1])
+    return counting[0]

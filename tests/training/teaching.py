@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
+import itertools
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import polars as pl
-import pytest
 
 import assay
 from assay.data.annotations import Annotations
+from assay.data.scales import parse_scale
 from assay.similarity.embeddings import SentenceEncoder
+from assay.similarity.protocol import kept, key_of
+from assay.training.documents import Folds, Target, Texts, TrainSettings
+from assay.training.train import Training
 
 WORDS = ("good", "bad", "plain", "slow", "kind", "late", "warm", "grey")
 QUICK: dict[str, Any] = {
@@ -28,31 +33,17 @@ def words_of(texts: list[str]) -> np.ndarray[Any, Any]:
     return np.array([[len(re.findall(rf"\b{word}\b", text)) for word in WORDS] for text in texts], dtype=float)
 
 
-class Counting(SentenceEncoder):
-    """A stub of a sentence-transformers model, with a folder's name and a digest of its weights."""
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "key", "")
-
-    @property
-    def name(self) -> str:
-        return Path(self.model).name
-
-    @property
-    def context(self) -> int | None:
-        return None
-
-    def encode(self, texts: Any) -> Any:
-        return words_of(list(texts))
-
-    def pieces(self, text: str) -> list[str]:
-        return [text]
-
-
-def put_in_place(patch: pytest.MonkeyPatch) -> None:
-    """Make folders of encoders read as `Counting`."""
-    for module in ("documents", "rater"):
-        patch.setattr(f"assay.training.{module}.SentenceEncoder", Counting)
+def counting_encoder(folder: Path, width: int = len(WORDS)) -> str:
+    """Make the folder of an encoder that counts words; the cache of `ASSAY_CACHE` has its row of every sentence."""
+    folder.mkdir(parents=True)
+    (folder / "config.json").write_text(f'{{"width": {width}}}')
+    (folder / "sentence_bert_config.json").write_text('{"max_seq_length": 256}')
+    (folder / "README.md").write_text("---\nlicense: apache-2.0\n---\n# Counting\n")
+    said = [f"It was {word}{where}." for word in WORDS for where in ("", " there", " here")]
+    said.append("[0:01] It was good.")
+    what = f"embedding {SentenceEncoder(str(folder)).key}"
+    kept(what, [key_of(one) for one in said], lambda some: words_of(said)[some, :width])
+    return str(folder)
 
 
 def reviews(n: int = 60, *, people: int = 3, noise: float = 0.4, seed: int = 1, scale: str = "1-5") -> Annotations:
@@ -130,3 +121,50 @@ SMALL: dict[str, Callable[[], assay.results.TrainedRater]] = {
     ),
 }
 """Trainings whose only randomness is their initialisation; `tests/pinned.py` keeps their results."""
+
+
+# -- trainings that need none ---------------------------------------------------------------------------
+
+
+def planned(*lengths: int, segments: bool = False, encoders: Any = words_of, **options) -> Training:
+    """A training of texts with given numbers of sentences, or of segments of one text, every other in one fold."""
+    ends, n = np.cumsum(lengths), len(lengths)
+    names = tuple(f"i{k}" for k in range(n))
+    if segments:
+        said = [[f"S{k}." for k in range(int(ends[-1]))]]
+        texts = Texts(names, said, np.zeros(n, dtype=int), ends - lengths, ends)
+    else:
+        texts = Texts(names, [["x"] * one for one in lengths], np.arange(n), 0 * ends, np.array(lengths))
+    folds = Folds(np.arange(n), np.arange(n) % 2, ("x", "y"), ("made by hand",))
+    settings = TrainSettings(encoders=encoders, device="cpu", **options)
+    return Training(None, texts, [], folds, settings, (), [], ["a note"])
+
+
+def target(criterion: str | None, n: int, *, nominal: bool = False, number: Sequence[float] = (), **given) -> Target:
+    """Items with one label each: the middle of five numbers, or the first of two categories."""
+    scale, names = (parse_scale("nominal:u,v"), ("u", "v")) if nominal else (parse_scale("1-5"), tuple(number))
+    share = np.tile(np.eye(max(len(names), 1))[0, : len(names)], (n, 1))
+    mean, value = np.full(n, np.nan if nominal else 3.0), np.full(n, 0.0 if nominal else 3.0)
+    at = np.arange(n)
+    made = Target(criterion, scale, names, np.array(number, dtype=float), share, mean, at, 0 * at, value, not nominal)
+    return replace(made, **given)
+
+
+def guessing(*lengths: int, targets: list[Target], **options) -> Training:
+    """A training whose encoders have random weights, different in each fold."""
+    import torch
+
+    from assay.training.encoder import SequenceRater, TrainedEncoder
+
+    made, rng = planned(*lengths, width=4, heads=1, feedforward=4, layers=1, **options), np.random.default_rng(3)
+    made.targets = targets
+    made.vectors = [[rng.normal(size=(len(one), 3)).astype(np.float32) for one in made.texts.sentences]]
+    torch.manual_seed(4)
+    heads = tuple(len(one.categories) for one in targets)
+    for key in itertools.product(range(len(made.members)), range(2)):
+        state = SequenceRater(3, made.sizes, heads).state_dict()
+        weights = {name: value.numpy() for name, value in state.items()}
+        centre = rng.normal(3, 0.3, len(targets))
+        spread = np.ones(len(targets))
+        made.fits[key] = TrainedEncoder(weights, made.sizes, heads, centre, spread, np.zeros(3), np.ones((1, 2)))
+    return made

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from types import SimpleNamespace
-
 import numpy as np
 import polars as pl
 import pytest
@@ -26,7 +24,7 @@ from assay.training.baselines import (
     ridges,
     step_derivatives,
 )
-from assay.training.documents import targets_of
+from assay.training.documents import Folds, Texts, targets_of
 
 
 def test_ridge_equals_scikit_learn():
@@ -126,7 +124,8 @@ def test_inestimable_measures_are_nan():
 
 def test_features_are_means_of_the_whole_and_of_thirds():
     rows = np.arange(1.0, 9.0)[:, None] * [1, 10]
-    texts = SimpleNamespace(sequence=np.array([1, 1, 0]), first=np.array([0, 5, 0]), end=np.array([5, 8, 1]))
+    said = [["x"], ["x"] * 8]
+    texts = Texts(("a", "b", "c"), said, np.array([1, 1, 0]), np.array([0, 5, 0]), np.array([5, 8, 1]))
     one, three = features(texts, [rows[:1], rows])
     np.testing.assert_allclose(one[:, 0], [3, 7, 1])
     # Of five sentences the thirds are 1 and 2, 3 and 4, 5; of a single one the others are its mean.
@@ -213,7 +212,7 @@ def test_baselines_are_out_of_fold(scale):
     frame = pl.DataFrame(rows, schema=["item", "annotator", "label"], orient="row")
     (target,) = targets_of(Annotations.from_frame(frame, scale=scale, judges=[]), ["x"], [f"i{k}" for k in range(8)])
     rng = np.random.default_rng(0)
-    texts = SimpleNamespace(sequence=np.arange(8), first=np.zeros(8, dtype=int), end=np.full(8, 3))
+    texts = Texts(tuple("abcdefgh"), [["x"] * 3] * 8, np.arange(8), np.zeros(8, dtype=int), np.full(8, 3))
     folds = HalvesAndQuarters()
     found = cross_fitted(texts, [rng.normal(size=(3, 2)) for _ in range(8)], target, folds)
     assert folds.asked == (4, (7, 1))
@@ -315,7 +314,8 @@ def test_unlabelled_items_are_excluded_and_documents_are_resampled():
     target, rng = rated("1-3", n=13)
     values = {"ridge": rng.uniform(1, 3, 13), "mean": np.linspace(1, 3, 13)}
     group = np.array([7, 7, 0, 0, 0, 3, 3, 9, 9, 4, 4, 4, 9])
-    found = measure(target, values, SimpleNamespace(group=group), 3, IntervalSettings(method="jackknife"))
+    folds = Folds(group, 0 * group, ("1",), ())
+    found = measure(target, values, folds, 3, IntervalSettings(method="jackknife"))
     assert (found.n_items, len(found)) == (12, 6)
 
     def slow(keep):
@@ -331,5 +331,5 @@ def test_unlabelled_items_are_excluded_and_documents_are_resampled():
     without = [slow(group != one) for one in np.unique(group)]
     np.testing.assert_allclose(np.sort(found.leave_one_out[:, [0, 1, 3, 4]], axis=0), np.sort(without, axis=0))
     worse = dict(values, ridge=np.where(np.isfinite(target.mean), values["ridge"], 99.0))
-    again = measure(target, worse, SimpleNamespace(group=group), 3, IntervalSettings(method="none"))
+    again = measure(target, worse, folds, 3, IntervalSettings(method="none"))
     np.testing.assert_array_equal(again.value, found.value)

@@ -12,6 +12,7 @@ import pytest
 pytest.importorskip("torch", reason='training a rater needs the extra "train"')
 
 import torch
+from teaching import guessing, target
 
 from assay.errors import DesignError
 from assay.training import encoder
@@ -20,10 +21,12 @@ from assay.training.encoder import (
     SIZES,
     EncoderFit,
     Material,
+    TrainedEncoder,
     Windows,
     attribute,
     predict,
     random_windows,
+    rate_factor,
     rate_items,
     sizes_for,
     value_of,
@@ -85,7 +88,7 @@ def test_weighted_means_ignore_missing_rows():
 
 
 def material_of(*means: list[float], train: list[int]) -> Material:
-    targets = [SimpleNamespace(mean=np.array(one)) for one in means]
+    targets = [target(None, len(one), mean=np.array(one)) for one in means]
     return Material(None, [], targets, np.array(train), np.array([]))  # type: ignore[arg-type]
 
 
@@ -101,8 +104,7 @@ def test_centre_and_spread_use_training_items():
 @pytest.mark.parametrize(("taken", "rate"), [(0, 0.2), (3, 0.8), (4, 1.0), (5, 0.9), (7, 0.9**3)])
 def test_learning_rate_rises_and_falls(taken, rate):
     """With four steps of warm-up, the first has a fifth of the rate, and the fifth has all of it."""
-    fit = SimpleNamespace(taken=taken, sizes=replace(SIZES["short"], warm_up=4, decay=0.9))
-    assert EncoderFit._rate(fit) == pytest.approx(rate)
+    assert rate_factor(taken, replace(SIZES["short"], warm_up=4, decay=0.9)) == pytest.approx(rate)
 
 
 @pytest.mark.parametrize(
@@ -153,31 +155,20 @@ def test_checkpoint_is_written_every_twenty_seconds_and_at_the_end(tmp_path, mon
 
 def test_prediction_is_the_mean_of_both_heads():
     shares, mean = np.array([[0.5, 0.25, 0.25]]), np.array([3.0])
-    numbers = SimpleNamespace(nominal=False, number=np.array([1.0, 2.0, 3.0]))
-    assert value_of(numbers, shares, mean).tolist() == [(0.5 + 0.5 + 0.75 + 3) / 2]
-    assert value_of(SimpleNamespace(nominal=False, number=np.array([])), np.empty((1, 0)), mean).tolist() == [3.0]
-    assert value_of(SimpleNamespace(nominal=True, number=np.array([])), shares, mean) is shares
+    assert value_of(target(None, 1, number=[1, 2, 3]), shares, mean).tolist() == [(0.5 + 0.5 + 0.75 + 3) / 2]
+    assert value_of(target(None, 1), np.empty((1, 0)), mean).tolist() == [3.0]
+    assert value_of(target(None, 1, nominal=True), shares, mean) is shares
 
 
-def test_item_rating_is_the_mean_over_its_windows(monkeypatch):
-    texts = texts_of((0, 0, 2), (1, 0, 5), (1, 5, 6), lengths=(2, 6))
-    numbers = SimpleNamespace(nominal=False, number=np.array([]))
-    kinds = SimpleNamespace(nominal=True, number=np.array([]))
-    material = SimpleNamespace(texts=texts, targets=[numbers, kinds])
-    fitted = SimpleNamespace(sizes=SimpleNamespace(window=3))
-    asked = []
-
-    def predict(fitted, material, windows, device):
-        asked.extend(rows(windows))
-        value = np.arange(1.0, len(windows) + 1)
-        shares = np.stack([value / 10, 1 - value / 10], axis=1)
-        return [np.empty((len(windows), 0)), shares], np.stack([value, value], axis=1)
-
-    monkeypatch.setattr(encoder, "predict", predict)
-    number, share = rate_items(fitted, material, np.array([2, 1]), "cpu")
-    assert asked == [(1, 3, 6, 2), (1, 0, 3, 1), (1, 1, 4, 1), (1, 2, 5, 1)]
-    assert number.tolist() == [1.0, 3.0]  # the second has windows 2, 3 and 4
-    np.testing.assert_allclose(share, [[0.1, 0.9], [0.3, 0.7]])
+def test_item_rating_is_the_mean_over_its_windows():
+    """Of the first item there is one window, and of the second, which is longer than one, there are three."""
+    made = guessing(2, 5, 1, targets=[target("a", 3), target("b", 3, nominal=True)], members=1, segments=True, window=3)
+    material = Material(made.texts, made.vectors[0], made.targets, np.array([]), np.array([]))
+    shares, means = predict(made.fits[0, 0], material, windows((0, 5, 8), (0, 2, 5), (0, 3, 6), (0, 4, 7)), "cpu")
+    number, share = rate_items(made.fits[0, 0], material, np.array([2, 1]), "cpu")
+    np.testing.assert_allclose(number, [means[0, 0], means[1:, 0].mean()], rtol=1e-6)
+    np.testing.assert_allclose(share, [shares[1][0], shares[1][1:].mean(axis=0)], rtol=1e-6)
+    assert np.ptp(means[:, 0]) > 1e-3
 
 
 def test_sizes_for_replaces_given_values():
@@ -233,6 +224,21 @@ class Line(torch.nn.Module):
         return [torch.stack([total, 0 * total], 1), torch.empty(len(x), 0)], torch.stack([total, 2 * total], 1)
 
 
+class Known(TrainedEncoder):
+    """An encoder whose network is known."""
+
+    network: torch.nn.Module
+
+    def model(self, device: str = "cpu") -> torch.nn.Module:
+        return self.network
+
+
+def trained(network: torch.nn.Module, heads: tuple[int, ...], *, centre, spread, blank=()) -> TrainedEncoder:
+    found = Known({}, SIZES["short"], heads, np.array(centre), np.array(spread), np.array(blank), np.ones((1, 2)))
+    object.__setattr__(found, "network", network)
+    return found
+
+
 ONE, TWO = np.array([[1.0, 0.0], [0.0, 2.0], [1.0, 1.0]]), np.array([[3.0, 0.0]])
 
 
@@ -249,9 +255,7 @@ def test_batch_is_padded():
 
 @pytest.mark.parametrize("batch", [1, 2, 64])
 def test_predictions_are_on_the_label_scale_for_any_batch_size(batch):
-    fitted = SimpleNamespace(
-        model=lambda device: Line([1.0, 0.5]), heads=(2, 0), centre=np.array([3.0, 10.0]), spread=np.array([2.0, 1.0])
-    )
+    fitted = trained(Line([1.0, 0.5]), (2, 0), centre=[3.0, 10.0], spread=[2.0, 1.0])
     material = Material(None, [ONE, TWO], [], np.array([]), np.array([]))  # type: ignore[arg-type]
     shares, means = predict(fitted, material, windows((0, 0, 3), (1, 0, 1), (0, 1, 2)), "cpu", batch)
     total = np.array([3.5, 3.0, 1.0])
@@ -370,11 +374,9 @@ class Square(torch.nn.Module):
 
 def test_attribute_by_hand():
     """For a sum t of sentences the mean is t²: from t = 1 to 5 it gains 24, divided in proportion to the changes."""
-    fitted = SimpleNamespace(
-        model=Square, centre=np.array([10.0, 0.0]), spread=np.array([2.0, 3.0]), blank=np.array([0.5])
-    )
+    fitted = trained(Square(), (2, 0), centre=[10.0, 0.0], spread=[2.0, 3.0], blank=[0.5])
     vectors = np.array([[1.5], [3.5]])
-    numbers = SimpleNamespace(nominal=False, number=np.array([]))
+    numbers = target(None, 1)
     added, rating, blank = attribute(fitted, vectors, numbers, 0, steps=4)
     # 2 (t² + 5): the first goes a step of 1 and the second of 3, with a slope of 2 · 2t, on average 12.
     np.testing.assert_allclose(added, [12, 36], rtol=1e-5)
@@ -382,13 +384,13 @@ def test_attribute_by_hand():
     other = attribute(fitted, vectors, numbers, 1, steps=4)
     np.testing.assert_allclose(other[0], [6, 18], rtol=1e-5)
     assert other[1:] == (30.0, 6.0)
-    both = SimpleNamespace(nominal=False, number=np.array([0.0, 4.0]))
+    both = target(None, 1, number=[0, 4])
     rated = lambda t: (4 / (1 + math.exp(-2 * t)) + 10 + 2 * t**2) / 2  # noqa: E731 - labels 0 and 4, and the mean
     added, rating, blank = attribute(fitted, vectors, both, 0)
     assert (rating, blank) == pytest.approx((rated(5), rated(1)))
     assert added.sum() == pytest.approx(rating - blank, abs=1e-2)
     assert added[1] == pytest.approx(3 * added[0])
-    kinds = SimpleNamespace(nominal=True, number=np.array([]))
+    kinds = target(None, 1, nominal=True)
     added, rating, blank = attribute(fitted, vectors, kinds, 0)
     assert (rating, blank) == pytest.approx((1 / (1 + math.exp(-10)), 1 / (1 + math.exp(-2))))
     assert added.sum() == pytest.approx(rating - blank, abs=1e-3)

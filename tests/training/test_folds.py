@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import re
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import polars as pl
@@ -14,6 +15,7 @@ from teaching import lessons, reviews
 import assay
 from assay.data.annotations import Annotations
 from assay.errors import DataError, DesignError
+from assay.similarity.embeddings import DEFAULT_MODEL, folder_of
 from assay.training import documents
 from assay.training.documents import (
     COMMON,
@@ -385,8 +387,10 @@ def test_stamped_sentences():
     ("time", "words"), [(0, "0:00:00"), (59, "0:00:59"), (60, "0:01:00"), (3599, "0:59:59"), (3661, "1:01:01"),
                         (7325, "2:02:05"), (36000, "10:00:00")],
 )  # fmt: skip
-def test_clock_formats_a_time(time, words):
-    assert documents._clock(time) == words
+def test_a_time_that_two_segments_begin_at_is_named(time, words):
+    items = pl.DataFrame({"item": ["a", "b"], "text": "[0:00] One.", "begins": [time, time]})
+    with pytest.raises(DataError, match=f"items 'a' and 'b' of document 'd' both begin at {words};"):
+        gather_texts(items, TrainSettings(text="text", starts="begins"), ["d", "d"])
 
 
 def sequences(*texts):
@@ -414,7 +418,7 @@ def test_common_3_grams_are_ignored(others, found):
     assert (0, 1) in near_duplicates(texts, 5 / 6)
 
 
-def test_many_3_grams_are_sampled(monkeypatch):
+def test_many_3_grams_are_sampled():
     """Two equal texts with 58 3-grams each, 116 in total; a third text shares none of the remaining ones."""
     words = [f"w{k}" for k in range(60)]
     grams = documents.word_grams(" ".join(words))
@@ -422,8 +426,7 @@ def test_many_3_grams_are_sampled(monkeypatch):
     assert left[2] > left[4] >= LEAST_GRAMS > left[16] > 0
     texts = sequences(" ".join(words), " ".join(words))
     for most, found in ((116, [(0, 1)]), (58, [(0, 1)]), (29, [(0, 1)]), (7, [])):  # 116 // 7 is 16: too few remain
-        monkeypatch.setattr(documents, "MOST_GRAMS", most)
-        assert near_duplicates(texts, 1.0) == found
+        assert near_duplicates(texts, 1.0, most) == found
 
 
 @pytest.mark.parametrize(
@@ -461,14 +464,20 @@ def test_groups_are_assigned_to_the_emptiest_fold():
     ("groups", "before", "words"),
     [
         (1, 5, "5 documents are treated as 1 because of their common words"),
-        (3, 1200, "1,200 documents are treated as 3 "),
+        (3, 90, "90 documents are treated as 3 "),
         (1, 4, "all items belong to one document, so none can be held out; name smaller documents"),
         (2, 4, "2 documents cannot be divided into 5 folds; use folds=2"),
         (4, 4, "4 documents cannot be divided into 5 folds; use folds=4"),
     ],
 )
 def test_too_few_documents_message(groups, before, words):
-    assert words in documents._too_few(groups, before, TrainSettings(folds=5))
+    """Each group has one text, in all of its documents."""
+    said = [" ".join(f"w{k % groups}x{j}" for j in range(9)) for k in range(before)]
+    rows = [(f"i{k}", "x", k % 5 + 1) for k in range(before)]
+    frame = pl.DataFrame(rows, schema=["item", "annotator", "label"], orient="row")
+    labels = Annotations.from_frame(frame, judges=[], scale="1-5")
+    with pytest.raises(DataError, match=words):
+        make_folds(labels, sequences(*said), (None, ""), TrainSettings(folds=5))
 
 
 @pytest.mark.parametrize(
@@ -549,7 +558,9 @@ def test_prediction_becomes_the_nearest_category_and_the_first_of_equals():
     ],
 )
 def test_text_belongs_to_the_document_if_all_its_items_share_it(text, owner, holds, shared):
-    assert documents._is_shared(text, owner, holds) is shared
+    items = pl.DataFrame({"item": [f"i{k}" for k in range(len(text))], "text": text})
+    texts, _, _ = gather_texts(items, TrainSettings(text="text", text_holds=holds), owner)
+    assert texts.by_document is shared
 
 
 def test_items_without_sentences_join_no_copies():
@@ -572,16 +583,19 @@ def test_embed_returns_one_array_per_sequence():
     assert rows[0].dtype == np.float32
 
 
-def test_encoders_of_returns_the_named_models(monkeypatch):
-    made = []
-    monkeypatch.setattr(documents, "SentenceEncoder", lambda *name, device: made.append((name, device)) or "encoder")
-    asked = {None: [()], "e5": [("e5",)], ("e5", "bge"): [("e5",), ("bge",)]}
-    for given, names in asked.items():
-        made.clear()
-        assert documents.encoders_of(TrainSettings(encoders=given, device="cpu")) == ["encoder"] * len(names)
-        assert made == [(name, "cpu") for name in names]
-    made.clear()
+def test_encoders_of_returns_the_named_models(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    for name in (DEFAULT_MODEL, "e5", "bge"):
+        Path(name).mkdir(parents=True)
+        Path(name, "config.json").write_text(f'"{name}"')
+    folder_of.cache_clear()  # the default one is here for now
+    try:
+        for given, names in {None: [DEFAULT_MODEL], "e5": ["e5"], ("e5", "bge"): ["e5", "bge"]}.items():
+            made = documents.encoders_of(TrainSettings(encoders=given, device="cpu"))
+            assert [(one.model, one.device) for one in made] == [(name, "cpu") for name in names]
+    finally:
+        folder_of.cache_clear()
     (own,) = documents.encoders_of(TrainSettings(encoders=len))
-    assert (own.function, made) == (len, [])
+    assert own.function is len
     with pytest.raises(DesignError, match="encoders is empty; name a model, or omit it"):
         documents.encoders_of(TrainSettings(encoders=()))

@@ -2,21 +2,24 @@
 
 from __future__ import annotations
 
-import contextlib
+import dataclasses
+import itertools
 import json
 import shutil
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
 import polars as pl
 import pytest
 import yaml
-from teaching import QUICK, lessons, put_in_place, quick, reviews
+from teaching import QUICK, lessons, quick, reviews
 
 import assay
 from assay.cli import app as cli
 from assay.data.annotations import Annotations
 from assay.errors import DataError, DesignError, JudgeError
+from assay.similarity.embeddings import SentenceEncoder
 from assay.training.rater import SavedRater, digest_of_text, licence_of, model_card, saved_rater
 
 OPTIONS = {"document": "document", "epochs": 12, "patience": 12, "learning_rate": 0.02, "members": 2}
@@ -25,9 +28,9 @@ OPTIONS = {"document": "document", "epochs": 12, "patience": 12, "learning_rate"
 @pytest.fixture(scope="module")
 def trained(tmp_path_factory, counting):
     with pytest.MonkeyPatch.context() as patch:
-        put_in_place(patch)
+        patch.setenv("ASSAY_CACHE", counting[1])
         folder = tmp_path_factory.mktemp("raters") / "rater"
-        return folder, quick(reviews(40), **OPTIONS, encoders=counting, folder=str(folder))
+        return folder, quick(reviews(40), **OPTIONS, encoders=counting[0], folder=str(folder))
 
 
 @pytest.fixture
@@ -191,59 +194,78 @@ def test_train_command_writes_rater_table_and_page(tmp_path, kept_encoder, capsy
 # -- by hand, without weights -------------------------------------------------------------------------
 
 
-def saved(*criteria: str | None, members: int = 2, known: tuple[str, ...] = (), **about) -> SavedRater:
-    """An untrained rater with three folds; known texts were held out in the second."""
-    names = ["encoder"] if members == 1 else [f"encoder-{m + 1}" for m in range(members)]
-    targets = [{"criterion": one, "scale": "1-5", "categories": [1, 2, 3, 4, 5], "number": [1, 2, 3, 4, 5],
-                "whole": True} for one in criteria]  # fmt: skip
-    usual = {
-        "targets": targets, "members": [{"name": name, "encoder": m % 2} for m, name in enumerate(names)],
-        "folds": ["x", "y", "z"], "known": {digest_of_text(one): 1 for one in known}, "settings": {}, "threads": 1,
-        "text": "text",
-    }  # fmt: skip
-    made = SavedRater(Path("there"), usual | about)
-    made.__dict__["encoders"] = ["first", "second"]
-    made.__dict__["fits"] = {(m, k): (m, k) for m in range(members) for k in range(3)}
-    return made
-
-
 @pytest.fixture
-def by_fold(monkeypatch):
-    """Member m of fold k predicts m + k for the first criterion, and twice that for the second."""
+def planted(tmp_path, kept_encoder):
+    """Raters whose member m of fold k predicts m + k for the first criterion, and twice that for the second.
+
+    There are three folds; known texts were held out in the second. Every other member has a narrower encoder.
+    """
+    from safetensors.numpy import save_file
+
     from assay.training import encoder
 
-    asked = []
+    models = [kept_encoder, str(Path(kept_encoder).parent / "narrow")]
+    encoders = [{"model": one, "key": SentenceEncoder(one).key} for one in models]
 
-    def rate_items(fit, material, items, device):
-        asked.append((fit, material.vectors))
-        m, k = fit
-        return [np.full(len(items), c * float(m + k)) for c in range(1, 1 + len(material.targets))]
+    def save(*criteria: str | None, members: int = 2, known: Sequence[str] = (), fold: int = 1, **about) -> SavedRater:
+        names = ["encoder"] if members == 1 else [f"encoder-{m + 1}" for m in range(members)]
+        target = {"scale": "1-5", "categories": [], "number": [], "whole": True}
+        sizes = encoder.Sizes(4, 1, 1, 4, 0.0, False, 0.3, 1, 1, 0.1, 1, 1, 1.0)
+        arrays = {}
+        for m, k in itertools.product(range(members), range(3)):
+            width = (8, 3)[m % 2]
+            empty = encoder.SequenceRater(width, sizes, [0] * len(criteria)).state_dict()
+            arrays |= {f"{m}/{k}/{name}": 0 * value.numpy() for name, value in empty.items()}
+            centre = np.array([c * float(m + k) for c in range(1, 1 + len(criteria))])
+            parts = {
+                "centre": centre,
+                "spread": np.ones(len(criteria)),
+                "blank": np.zeros(width),
+                "curve": np.ones((1, 2)),
+            }
+            arrays |= {f"{m}/{k}/_{name}": value for name, value in parts.items()}
+        save_file(arrays, tmp_path / "weights.safetensors")
+        usual = {
+            "format": 1, "targets": [{"criterion": one, **target} for one in criteria], "encoders": encoders,
+            "members": [{"name": name, "encoder": m % 2} for m, name in enumerate(names)],
+            "sizes": dataclasses.asdict(sizes), "heads": [0] * len(criteria), "folds": ["x", "y", "z"],
+            "known": {digest_of_text(one): fold for one in known}, "settings": {}, "threads": 1,
+        }  # fmt: skip
+        (tmp_path / "rater.json").write_text(json.dumps(usual | about))
+        return SavedRater.load(tmp_path)
 
-    monkeypatch.setattr(encoder, "rate_items", rate_items)
-    monkeypatch.setattr(encoder, "settled", lambda threads: contextlib.nullcontext())
-    monkeypatch.setattr("assay.training.rater.embed", lambda texts, encoder: encoder)
-    monkeypatch.setattr("assay.training.rater.pick_device", lambda device: "cpu")
-    monkeypatch.setattr("assay.training.rater.split_sentences", lambda text: text.split(". "))
-    return asked
+    return save
 
 
-def test_known_text_is_rated_by_its_held_out_fold_and_new_text_by_all(by_fold):
-    rater = saved("tone", "fact", known=("A known  text",))
-    tone, fact = rater._values([["A known text"], ["New"]], [1, None])
+GOOD, BAD = "It was good. It was plain.", "It was bad."
+
+
+def test_known_text_is_rated_by_its_held_out_fold_and_new_text_by_all(planted):
+    def values(rated: pl.DataFrame, criterion: str | None) -> dict[str, list[float]]:
+        mine = rated.filter(pl.col("criterion").eq_missing(criterion))
+        return {str(name): part["value"].to_list() for (name,), part in mine.group_by(["annotator"])}
+
+    rated = planted("tone", "fact", known=("It was  good. It was plain.",)).rate([GOOD, BAD])
     # Members say 0, 1, 2 and 1, 2, 3: of the second fold 1 and 2, on average 1 and 2.
-    assert {name: value.tolist() for name, value in tone.items()} == {
-        "encoder": [1.5, 1.5], "encoder-1": [1, 1], "encoder-2": [2, 2],
-    }  # fmt: skip
-    assert fact["encoder"].tolist() == [3, 3]
-    assert [fit for fit, _ in by_fold] == [(m, k) for m in range(2) for k in range(3)]
-    assert {vectors for (m, _), vectors in by_fold if m == 1} == {"second"}
-    (alone,) = saved(None, members=1)._values([["A"], ["B"]], [2, 0])
-    assert {name: value.tolist() for name, value in alone.items()} == {"encoder": [2, 0]}
+    assert values(rated, "tone") == {"encoder": [1.5, 1.5], "encoder-1": [1, 1], "encoder-2": [2, 2]}
+    assert values(rated, "fact")["encoder"] == [3, 3]
+    # Of three members the third says 2, 3, 4; of one alone, the second fold says 1 and all of them 1.
+    three = values(planted("tone", members=3, known=(GOOD,)).rate([GOOD, BAD]), "tone")
+    assert three["encoder"] == [2, 2]
+    assert three["encoder-3"] == [3, 3]
+    assert values(planted(None, members=1, known=(GOOD,)).rate([BAD, GOOD]), None) == {"encoder": [1, 1]}
 
 
-def test_ratings_have_provenance(by_fold):
-    rater = saved("tone", "fact", known=("A known text",))
-    found = rater.rate(pl.DataFrame({"item": [7, 8], "text": [" A known\ntext ", "New"], "more": [1, 2]}))
+@pytest.mark.parametrize("fold", [0, 1, 2])
+def test_a_known_text_has_the_rating_of_its_fold(planted, fold):
+    """Fold k predicts k, and the mean of the three is 1."""
+    rated = planted(None, members=1, known=(GOOD,), fold=fold).rate([GOOD, BAD])
+    assert rated["value"].to_list() == [fold, 1]
+
+
+def test_ratings_have_provenance(planted):
+    rater = planted("tone", "fact", known=(GOOD,))
+    found = rater.rate(pl.DataFrame({"item": [7, 8], "text": [" It was good.\nIt was plain. ", BAD], "more": [1, 2]}))
     assert found.columns == ["item", "annotator", "criterion", "label", "value", "provenance"]
     mine = found.filter((pl.col("annotator") == "encoder") & (pl.col("criterion") == "fact"))
     assert mine.rows() == [
@@ -252,29 +274,29 @@ def test_ratings_have_provenance(by_fold):
     assert found.select("criterion", "annotator").unique(maintain_order=True).rows() == [
         (criterion, name) for criterion in ("tone", "fact") for name in ("encoder", "encoder-1", "encoder-2")
     ]
-    assert rater.rate(["x", "y"])["item"].unique(maintain_order=True).to_list() == ["1", "2"]
+    assert rater.rate([GOOD, BAD])["item"].unique(maintain_order=True).to_list() == ["1", "2"]
     with pytest.raises(DataError, match="2 items without a text in 'text': a, c"):
         rater.rate(pl.DataFrame({"item": ["a", "b", "c"], "text": [" ", "x", None]}))
     with pytest.raises(DataError, match="column 'item' is not in the table of texts"):
         rater.rate(pl.DataFrame({"text": ["x"]}))
 
 
-def test_rate_removes_time_stamps_as_in_training(by_fold):
-    seen = []
-    rater = saved("tone", settings={"starts": "begins"})
-    object.__setattr__(rater, "_values", lambda sentences, folds: seen.append(sentences) or [{"encoder": np.ones(1)}])
-    rater.rate(["[0:01] One. Two."])
-    plain = saved("tone")
-    object.__setattr__(plain, "_values", lambda sentences, folds: seen.append(sentences) or [{"encoder": np.ones(1)}])
-    plain.rate(["[0:01] One."])
-    assert " ".join(seen[0][0]).split() == ["One.", "Two."]
-    assert "".join(seen[1][0]).startswith("[0:01]")
+@pytest.mark.parametrize(
+    ("settings", "provenance"),
+    [({"starts": "begins"}, "held out, fold y of 3"), ({}, "new"), ({"starts": None}, "new")],
+)
+def test_rate_removes_time_stamps_as_in_training(planted, settings, provenance):
+    """With its stamp, the text is none of the training."""
+    rater = planted("tone", known=(GOOD,), settings=settings)
+    assert set(rater.rate(["[0:01] It was good. It was plain."])["provenance"]) == {provenance}
 
 
-def test_targets_have_a_scale_and_no_labels():
-    (target,) = saved("tone").targets
+def test_targets_have_a_scale_and_no_labels(planted):
+    steps = [1, 2, 3, 4, 5]
+    one = {"criterion": "tone", "scale": "1-5", "categories": steps, "number": steps, "whole": True}
+    (target,) = planted("tone", targets=[one]).targets
     assert (target.criterion, target.categories, target.number.tolist(), target.whole) == (
-        "tone", (1, 2, 3, 4, 5), [1, 2, 3, 4, 5], True,
+        "tone", tuple(steps), steps, True,
     )  # fmt: skip
     assert (target.share.shape, len(target.mean), len(target.item), target.nominal) == ((0, 5), 0, 0, False)
     assert target.label_of(np.array([0.2, 4.6])) == [1, 5]
@@ -285,14 +307,14 @@ def test_text_digest_ignores_white_space(one, other, same):
     assert (digest_of_text(one) == digest_of_text(other)) is same
 
 
-def test_rate_one_describes_its_rating(by_fold):
-    rater = saved("tone", "fact", known=("Known",))
-    assert rater.rate_one("New", "tone") == ("1", "1.50 before rounding; new")
-    assert rater.rate_one("Known", "fact") == ("3", "3.00 before rounding; held out, fold y of 3")
-    with pytest.raises(DesignError, match="criterion 'other' is not in 'there'"):
-        rater.rate_one("New", "other")
-    only = saved("tone")
-    assert only.rate_one("New", "other") == only.rate_one("New", "tone") == only.rate_one("New", None)
+def test_rate_one_describes_its_rating(planted):
+    rater = planted("tone", "fact", known=(GOOD,))
+    assert rater.rate_one(BAD, "tone") == ("1", "1.50 before rounding; new")
+    assert rater.rate_one(GOOD, "fact") == ("3", "3.00 before rounding; held out, fold y of 3")
+    with pytest.raises(DesignError, match=f"criterion 'other' is not in '{rater.folder}'"):
+        rater.rate_one(BAD, "other")
+    only = planted("tone")
+    assert only.rate_one(BAD, "other") == only.rate_one(BAD, "tone") == only.rate_one(BAD, None)
 
 
 @pytest.mark.parametrize(
@@ -304,11 +326,11 @@ def test_rate_one_describes_its_rating(by_fold):
         ("the license: mit", "not stated in its files"),
     ],
 )  # fmt: skip
-def test_licence_is_read_from_the_readme(tmp_path, monkeypatch, readme, licence):
-    monkeypatch.setattr("assay.training.rater.folder_of", lambda model: tmp_path)
+def test_licence_is_read_from_the_readme(tmp_path, readme, licence):
+    (tmp_path / "config.json").write_text("{}")
     if readme is not None:
         (tmp_path / "README.md").write_text(readme)
-    assert licence_of("m") == licence
+    assert licence_of(str(tmp_path)) == licence
 
 
 def test_load_refuses_another_format(tmp_path):

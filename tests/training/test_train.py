@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import contextlib
 import json
-import math
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -15,17 +15,17 @@ import polars as pl
 import pytest
 from matplotlib.colors import to_rgba
 from scipy import stats
-from teaching import SMALL, lessons, quick, reviews
+from teaching import SMALL, guessing, lessons, planned, quick, reviews, target
 
 import assay
 import pinned
 from assay.data.annotations import Annotations
 from assay.errors import DataError, DesignError
 from assay.estimation.intervals import Estimate
+from assay.estimation.result import Run
 from assay.reporting import pictures
-from assay.training import train
 from assay.training.baselines import BASELINES
-from assay.training.documents import Texts, TrainSettings
+from assay.training.documents import TrainSettings, draw_folds
 from assay.training.page import train_parts
 from assay.training.rater import RATER_FILE
 from assay.training.train import (
@@ -33,16 +33,7 @@ from assay.training.train import (
     TrainedMember,
     TrainedRater,
     Training,
-    _cast_labels,
-    _clip,
-    _curves,
-    _fold_table,
-    _leads,
-    _prediction_rows,
-    _prepare,
-    _rows,
-    _run,
-    _whole,
+    cautions_of,
     with_predictions,
 )
 from assay.training.words import caption, differences, extremes, sentences
@@ -332,18 +323,18 @@ def test_differences_state_significance():
     assert mixed.endswith(": significantly better in r and R, significantly worse in RMSE.")
 
 
-def planned(monkeypatch, *lengths: int, segments: bool = False, encoders: int = 1, **options) -> Training:
-    """A training of texts with given numbers of sentences, or of segments of one text."""
-    monkeypatch.setattr("assay.training.train.encoders_of", lambda settings: [None] * encoders)
-    monkeypatch.setattr("assay.training.train.pick_device", lambda device: "cpu")
-    ends = np.cumsum(lengths)
-    names = tuple(f"i{k}" for k in range(len(lengths)))
-    if segments:
-        texts = Texts(names, [["x"] * int(ends[-1])], np.zeros(len(names), dtype=int), ends - lengths, ends)
-    else:
-        texts = Texts(names, [["x"] * n for n in lengths], np.arange(len(names)), 0 * ends, np.array(lengths))
-    folds = SimpleNamespace(words=["made by hand"])
-    return Training(None, texts, [], folds, TrainSettings(**options), (), [], ["a note"])
+def of_rows(rows: pl.DataFrame, *, estimates=(), ahead=(), curves=None, trained=None) -> TrainedRater:
+    return TrainedRater(rows, None, curves, None, None, tuple(estimates), tuple(ahead), trained)
+
+
+@pytest.fixture(scope="module")
+def two():
+    """Two members on documents of two items each, and the reports of its progress."""
+    told = []
+    found = quick(
+        reviews(40), document="document", members=2, seed=4, fold="half", progress=lambda *said: told.append(said)
+    )
+    return found, told
 
 
 @pytest.mark.parametrize(
@@ -357,8 +348,8 @@ def planned(monkeypatch, *lengths: int, segments: bool = False, encoders: int = 
         ((3, 4, 4), True, {"window": 2}, 2),
     ],
 )
-def test_default_window_fits_a_text_or_segment(monkeypatch, lengths, segments, options, window):
-    assert planned(monkeypatch, *lengths, segments=segments, **options).sizes.window == window
+def test_default_window_fits_a_text_or_segment(lengths, segments, options, window):
+    assert planned(*lengths, segments=segments, **options).sizes.window == window
 
 
 @pytest.mark.parametrize(
@@ -370,16 +361,16 @@ def test_default_window_fits_a_text_or_segment(monkeypatch, lengths, segments, o
         ((2, 2, 2), {"size": "paper"}, "paper", None),
     ],
 )
-def test_sizes_are_those_of_long_texts_from_twelve_sentences_on(monkeypatch, lengths, options, size, said):
-    made = planned(monkeypatch, *lengths, **options)
+def test_sizes_are_those_of_long_texts_from_twelve_sentences_on(lengths, options, size, said):
+    made = planned(*lengths, **options)
     assert made.size == size
     assert made.sizes.epochs == {"short": 30, "long": 40, "paper": 4}[size]
     assert made.notes == ["made by hand", "a note", *([said] if said else [])]
 
 
-def test_members_are_numbered_over_encoders_and_each_has_a_seed(monkeypatch):
+def test_members_are_numbered_over_encoders_and_each_has_a_seed(kept_encoder):
     def members(encoders: int, **options) -> list[tuple[str, int, int]]:
-        made = planned(monkeypatch, 2, 2, encoders=encoders, **options)
+        made = planned(2, 2, encoders=[kept_encoder] * encoders, **options)
         return [(one.name, one.encoder, one.seed) for one in made.members]
 
     assert members(1, members=1, seed=4) == [("encoder", 0, 4)]
@@ -390,33 +381,27 @@ def test_members_are_numbered_over_encoders_and_each_has_a_seed(monkeypatch):
     assert [name for name, _, _ in members(2, members=1)] == ["encoder-1", "encoder-2"]
 
 
-def test_one_in_seven_documents_is_held_out_for_early_stopping(monkeypatch):
-    made = planned(monkeypatch, *[2] * 6)
-    asked = []
-
-    def inner(rest, parts, *seed):
-        asked.append((rest.tolist(), parts, seed))
-        return np.arange(len(rest)) % 3
-
-    fold = np.array([0, 1, 1, 1, 1, 0])
-    made.folds = SimpleNamespace(fold=fold, inner=inner, group=np.arange(6))
-    made.targets = [SimpleNamespace(labelled=np.array(one, dtype=bool)) for one in ([1] * 4 + [0] * 2, [0] * 5 + [1])]
-    made.vectors = [["rows"]]
+def test_one_in_seven_documents_is_held_out_for_early_stopping():
+    """Of 28 items outside of a fold 14 have a rating by one of two criteria: two of them, an eighth is in none."""
+    made = guessing(*[2] * 56, targets=[target("a", 56), target("b", 56)], seed=5)
+    for one, some in zip(made.targets, (range(20), range(20, 28)), strict=True):
+        one.__dict__["labelled"] = np.isin(np.arange(56), some)
     found = made.material(made.members[0], 0)
-    assert asked == [([1, 2, 3], 7, (0, 3, 0))]  # an item without ratings is neither in training nor in early stopping
-    assert (found.train.tolist(), found.held.tolist(), found.vectors) == ([2, 3], [1], ["rows"])
-    for parts in (np.zeros(3), np.ones(3)):
-        made.folds.inner = lambda *about, parts=parts: parts
-        with pytest.raises(DataError, match="fold 1 leaves 3 documents for training, one of which is required"):
-            made.material(made.members[0], 0)
+    assert sorted([*found.train.tolist(), *found.held.tolist()]) == list(range(1, 28, 2))
+    wanted = draw_folds(np.arange(1, 28, 2), 7, np.random.default_rng([5, 3, 0])) == 0
+    assert found.held.tolist() == np.arange(1, 28, 2)[wanted].tolist()
+    assert len(found.held) == 2
+    assert found.vectors is made.vectors[0]
+    with pytest.raises(DataError, match="fold 1 leaves 1 document for training, one of which is required"):
+        quick(reviews(4), document="document")
 
 
-def compared(*rows: tuple) -> SimpleNamespace:
+def compared(*rows: tuple) -> TrainedRater:
     columns = ["criterion", "rater", "family", "measure", "estimate", "ahead"]
     frame = pl.DataFrame(rows, schema=columns, orient="row", infer_schema_length=None)
     frame = frame.with_columns(pl.col("criterion").cast(pl.String))
-    return SimpleNamespace(
-        rows=frame.with_columns(
+    return of_rows(
+        frame.with_columns(
             low=pl.col("estimate") - 0.1, high=pl.col("estimate") + 0.1, ahead_low=pl.col("ahead") - 0.1,
             ahead_high=pl.col("ahead") + 0.1, baseline=pl.lit("ridge"), n=pl.lit(7),
         )
@@ -428,11 +413,11 @@ def test_side_by_side_and_lead_tables():
         (None, "encoder", "encoder", "r", 0.8, 0.25), (None, "encoder", "encoder", "RMSE", 1.0, 0.5),
         (None, "ridge", "baseline", "r", 0.5, None), (None, "ridge", "baseline", "RMSE", 1.5, None),
     ]  # fmt: skip
-    found = TrainedRater.side_by_side(compared(*rows))
+    found = compared(*rows).side_by_side()
     assert found.columns == ["rater", "r", "r_low", "r_high", "RMSE", "RMSE_low", "RMSE_high", "n"]
     assert found.select("rater", "r", "RMSE", "n").rows() == [("encoder", 0.8, 1.0, 7), ("ridge", 0.5, 1.5, 7)]
     assert found["r_low"].to_list() == pytest.approx([0.7, 0.4])
-    leads = TrainedRater.lead_table(compared(*rows))
+    leads = compared(*rows).lead_table()
     assert leads.columns == [
         "rater", "best baseline", "r", "r_low", "r_high", "RMSE", "RMSE_low", "RMSE_high",
     ]  # fmt: skip
@@ -442,56 +427,58 @@ def test_side_by_side_and_lead_tables():
 
 def test_r_and_agreement_share_a_column():
     rows = [("kind", "encoder", "encoder", "agreement", 0.6, 0.1), ("tone", "encoder", "encoder", "r", 0.8, 0.2)]
-    found = TrainedRater.side_by_side(compared(*rows))
+    found = compared(*rows).side_by_side()
     assert found.select("criterion", "rater", "agreement").rows() == [
         ("kind", "encoder", 0.6), ("tone", "encoder", 0.8)
     ]  # fmt: skip
-    assert TrainedRater.side_by_side(compared(rows[1])).columns[:3] == ["criterion", "rater", "r"]
-    assert TrainedRater.lead_table(compared(*rows))["criterion"].to_list() == ["kind", "tone"]
+    assert compared(rows[1]).side_by_side().columns[:3] == ["criterion", "rater", "r"]
+    assert compared(*rows).lead_table()["criterion"].to_list() == ["kind", "tone"]
 
 
-def test_along_covers_the_text_in_windows(monkeypatch):
-    from assay.training import encoder
+def test_along_covers_the_text_in_windows():
+    """A rating is the mean of both members of the item's fold; of a long text 400 are shown, of a short one one."""
+    from assay.training.encoder import Windows, predict
 
-    made = planned(monkeypatch, 3, 4, 3, segments=True, members=2, window=4)
-    made.folds = SimpleNamespace(fold=np.array([1, 1, 1]))
-    made.fits = {(0, 1): 0.0, (1, 1): 1.0}
-    made.targets = [SimpleNamespace(criterion=None, nominal=False, number=np.array([]))]
-    monkeypatch.setattr(made, "material", lambda member, fold: None)
-    asked = []
-
-    def predict(fit, material, windows, device):
-        asked.append(list(zip(windows.start.tolist(), windows.end.tolist(), windows.item.tolist(), strict=True)))
-        return [np.empty((len(windows), 0))], windows.start[:, None] + fit
-
-    monkeypatch.setattr(encoder, "predict", predict)
-    monkeypatch.setattr(encoder, "settled", lambda threads: contextlib.nullcontext())
+    made = guessing(3, 4, 3, targets=[target(None, 3)], segments=True, members=2, window=4)
     found = made.along("i1")
-    assert asked == [[(k, k + 4, 1) for k in range(7)]] * 2
-    assert found.rows() == [(k, k + 4, k + 0.5) for k in range(7)]
-    monkeypatch.setattr("assay.training.train.MOST_POINTS", 3)
-    assert made.along("i1")["start"].to_list() == [0, 3, 6]
-    made.sizes = SimpleNamespace(window=20)
-    assert made.along("i1").select("start", "end").rows() == [(0, 10)]
+    assert found.select("start", "end").rows() == [(k, k + 4) for k in range(7)]
+    starts = np.arange(7)
+    windows = Windows(0 * starts, starts, starts + 4, 0 * starts + 1)
+    both = [predict(made.fits[m, 1], made.material(made.members[m], 1), windows, "cpu")[1][:, 0] for m in range(2)]
+    assert np.abs(both[0] - both[1]).min() > 1e-3
+    np.testing.assert_allclose(found["value"], np.mean(both, axis=0), rtol=1e-6)
+    long = guessing(3, 994, 3, targets=[target(None, 3)], segments=True, members=1, window=4).along("i1")
+    assert long["start"].to_list() == np.linspace(0, 996, 400).round().astype(int).tolist()
+    short = guessing(3, 4, 3, targets=[target(None, 3)], segments=True, members=1, window=20).along("i1")
+    assert short.select("start", "end").rows() == [(0, 10)]
 
 
 @pytest.mark.parametrize(
-    ("labels", "whole"), [(["1", "2.0"], True), (["1", "2.5"], False), ([None, "3"], True), ([], True)]
+    ("labels", "scale", "predicted", "said"),
+    [
+        ([1, 2], "interval:1-5", ["1", "2.0"], [1, 2]),
+        ([1, 2], "interval:1-5", ["1", "2.5"], [1.0, 2.5]),
+        ([1.5, 2.0], "interval:1-5", ["1", "2.0"], [1.0, 2.0]),
+        (["no", "yes"], "nominal:no,yes", ["no", "yes"], ["no", "yes"]),
+    ],
 )
-def test_labels_stay_whole_numbers(labels, whole):
-    assert _whole(pl.Series(labels, dtype=pl.String)) == whole
+def test_predicted_labels_have_the_type_of_the_table_unless_they_are_not_whole(labels, scale, predicted, said):
+    table = assay.read(pl.DataFrame({"item": ["a", "b"], "annotator": "x", "label": labels}), judges=[], scale=scale)
+    rows = pl.DataFrame({
+        "item": ["a", "b"], "criterion": None, "rater": "encoder", "family": "encoder", "label": predicted,
+        "value": [0.5, 0.6], "fold": ["x", "y"],
+    })  # fmt: skip
+    found = with_predictions(table, rows, planned(2, 2).folds, baselines=False).labels
+    mine = found.filter(pl.col("annotator") == "encoder")["label"].to_list()
+    assert [(type(one), one) for one in mine] == [(type(one), one) for one in said]
 
 
-def test_predicted_labels_have_the_type_of_the_table():
-    assert _cast_labels(pl.Series(["1", "2.0"]), pl.Int64).to_list() == [1, 2]
-    assert _cast_labels(pl.Series(["1", "2.5"]), pl.Float64).to_list() == [1.0, 2.5]
-    assert _cast_labels(pl.Series(["no", "yes"]), pl.String).to_list() == ["no", "yes"]
-
-
-@pytest.mark.parametrize(("n", "shown"), [(52, "x" * 52), (53, "x" * 51 + "…")])
-def test_sentence_in_a_chart_has_at_most_52_characters(n, shown):
-    assert _clip("x" * n) == shown
-    assert _clip(" a  b\n c $") == r"a b c \$"
+@pytest.mark.parametrize(
+    ("said", "shown"), [("x" * 52, "x" * 52), ("x" * 53, "x" * 51 + "…"), (" a  b\n c $", r"a b c \$")]
+)
+def test_sentence_in_a_chart_has_at_most_52_characters(said, shown):
+    ax = Attribution("i", pl.DataFrame({"sentence": [said], "added": [0.5]}), 3.0, 1.0).plot()
+    assert [tick.get_text() for tick in ax.get_yticklabels()] == [shown]
 
 
 @pytest.mark.parametrize(
@@ -508,50 +495,54 @@ def test_sentence_in_a_chart_has_at_most_52_characters(n, shown):
         ([[2, 3]], 29, ["intervals from only 29 documents are too narrow; interpret them with caution"]),
     ],
 )
-def test_cautions_for_unfinished_trainings_and_few_documents(monkeypatch, curves, groups, cautions):
-    made = planned(monkeypatch, 2, 2, epochs=2, encoders=0)
-    made.fits = {k: SimpleNamespace(curve=np.array([[0, one] for one in curve])) for k, curve in enumerate(curves)}
-    made.folds = SimpleNamespace(group=np.arange(groups))
-    monkeypatch.setattr(Training, "data", "a fingerprint")
-    labels = SimpleNamespace(items=pl.DataFrame({"item": ["i0", "i1"]}))
-    run = _run(made, labels, made.settings)
-    assert list(run.cautions) == cautions
-    assert run.facts["documents"] == groups
-    assert run.facts["items"] == 2
+def test_cautions_for_unfinished_trainings_and_few_documents(curves, groups, cautions):
+    assert cautions_of([np.array([[0, one] for one in curve]) for curve in curves], 2, groups) == cautions
 
 
-def test_leads_reverse_the_sign_of_errors():
-    """Three measures per rater: differences of r and R, and the reversed difference of RMSE."""
-    values = np.array([0.8, 1.0, 0.7, 0.5, 1.5, 0.6])
-    measured = SimpleNamespace(contrast=lambda weights: weights @ values)
-    assert _leads(measured, ["encoder", "ridge"], "ridge") == pytest.approx([0.3, 0.5, 0.1, 0, 0, 0])
-    target = SimpleNamespace(criterion="tone", nominal=False)
-    each = [lead(value, 0.1) for value in values[:5]] + [Estimate(math.nan, math.nan, math.nan, math.nan)]
-    rows = _rows(target, each, [lead(value, 0.01) for value in values], ["encoder", "ridge"], "ridge", 7)
-    assert rows.select("rater", "family", "measure", "estimate").rows()[:5] == [
-        ("encoder", "encoder", "r", 0.8), ("encoder", "encoder", "RMSE", 1.0), ("encoder", "encoder", "R", 0.7),
-        ("ridge", "baseline", "r", 0.5), ("ridge", "baseline", "RMSE", 1.5),
+def test_leads_reverse_the_sign_of_errors(two):
+    """Differences of r and R from the best baseline, by RMSE, and the reversed difference of RMSE."""
+    found, _ = two
+    value = {(rater, of): one for rater, of, one in found.rows.select("rater", "measure", "estimate").rows()}
+    best = min(BASELINES, key=lambda name: value[name, "RMSE"])
+    assert set(found.rows["baseline"]) == {best}
+    assert set(found.rows["n"]) == {40}
+    for rater, family, of, ahead, low in found.rows.select("rater", "family", "measure", "ahead", "ahead_low").rows():
+        assert family == ("baseline" if rater in BASELINES else "encoder")
+        if rater == best:  # no rater has a lead over itself
+            assert ahead is None
+            assert low is None
+            continue
+        sign = -1 if of == "RMSE" else 1
+        one = found.lead(rater, of)
+        assert one.estimate == pytest.approx(sign * (value[rater, of] - value[best, of]), nan_ok=True)
+        assert (ahead, low) == pytest.approx((one.estimate, one.low), nan_ok=True)
+    assert found.rows["rater"].unique(maintain_order=True).to_list() == [
+        "encoder", "encoder-1", "encoder-2", *BASELINES
     ]  # fmt: skip
-    assert rows["ahead"].to_list() == [0.8, 1.0, 0.7, None, None, None]  # no rater has a lead over itself
-    assert rows["ahead_low"].to_list()[:3] == pytest.approx([0.79, 0.99, 0.69])
-    assert rows["reason"].to_list() == [None] * 5 + ["undefined for these labels"]
-    assert set(rows["n"]) == {7}
+
+
+def test_measures_without_an_interval_have_a_reason():
+    """Of one label for all items no correlation is defined, and no rater is better than their mean."""
+    labels = reviews(20)
+    same = Annotations.from_frame(
+        labels.labels.with_columns(label=pl.lit(3)), judges=[], scale="1-5", items=labels.items
+    )
+    rows = quick(same, document="document").rows.filter(pl.col("rater") == "mean")
+    assert dict(rows.select("measure", "reason").rows())["r"] is not None
+    assert rows.filter(pl.col("reason").is_null())["low"].is_finite().all()
 
 
 def test_sentences_compare_family_and_members_with_baselines():
-    names = ["encoder", "a", "b", "mean", "ridge"]
+    names = ["encoder", "encoder-1", "encoder-2", "mean", "ridge"]
     rows = pl.DataFrame([(None, name, of, "ridge", 60) for name in names for of in ("r", "RMSE", "R")],
                         schema=["criterion", "rater", "measure", "baseline", "n"], orient="row")  # fmt: skip
     estimates = [lead(k / 100, 0.1) for k in range(15)]
     ahead = [lead(0.0, 0.1)] * 15
-    ahead[4] = lead(0.2, 0.1)  # member a by RMSE
-    target = SimpleNamespace(criterion=None, nominal=False, name="")
-    trained = SimpleNamespace(
-        members=[SimpleNamespace(name="a"), SimpleNamespace(name="b")], targets=[target],
-        folds=SimpleNamespace(group=np.array([0, 0, 1, 2])),
-        against_mean={None: {"r": lead(0.5, 0.1), "RMSE": lead(0.3, 0.1), "R": lead(0.2, 0.1)}},
-    )  # fmt: skip
-    found = TrainedRater(rows, None, None, None, None, tuple(estimates), tuple(ahead), trained)
+    ahead[4] = lead(0.2, 0.1)  # the first member by RMSE
+    trained = planned(2, 2, 2, 2, members=2)
+    trained.targets, trained.folds = [target(None, 4)], replace(trained.folds, group=np.array([0, 0, 1, 2]))
+    trained.against_mean = {None: {"r": lead(0.5, 0.1), "RMSE": lead(0.3, 0.1), "R": lead(0.2, 0.1)}}
+    found = of_rows(rows, estimates=estimates, ahead=ahead, trained=trained)
     assert sentences(found) == [
         "the mean of 2 encoders has r = 0.00 [−0.10, 0.10], RMSE = 0.01 [−0.09, 0.11] and agreement ratio R = 0.02 "
         "[−0.08, 0.12] with annotators on 60 items, each rated by encoders that were not trained on its document.",
@@ -565,20 +556,19 @@ def test_sentences_compare_family_and_members_with_baselines():
 
 
 def test_items_and_criteria_are_found_by_name():
-    def place(item: str, criterion: str | None, *criteria: str | None) -> tuple[int, int]:
-        targets = [SimpleNamespace(criterion=one) for one in criteria]
-        return Training._place(
-            SimpleNamespace(texts=SimpleNamespace(items=["a", "b"]), targets=targets), item, criterion
-        )
+    def along(item: str, criterion: str | None, *criteria: str | None) -> list[float]:
+        made = guessing(2, 3, 2, 2, targets=[target(one, 4) for one in criteria], members=1, window=2)
+        return made.along(item, criterion)["value"].to_list()
 
-    assert place("b", None, None) == place("b", None, "tone") == place("b", "tone", "tone") == (1, 0)
-    assert place("a", "fact", "tone", "fact") == (0, 1)
+    assert along("i1", None, None) == along("i1", None, "tone") == along("i1", "tone", "tone")
+    tone, fact = (along("i0", one, "tone", "fact") for one in ("tone", "fact"))
+    assert tone != fact
     with pytest.raises(DesignError, match="criterion 'fact' is not in the table"):
-        place("a", "fact", "tone")
+        along("i0", "fact", "tone")
     with pytest.raises(DesignError, match="criterion 'None' is not in the table"):
-        place("a", None, "tone", "fact")
+        along("i0", None, "tone", "fact")
     with pytest.raises(DataError, match="item 'c' is not in the texts"):
-        place("c", None, None)
+        along("c", None, None)
 
 
 def test_plots_of_losses_and_attributions():
@@ -586,7 +576,7 @@ def test_plots_of_losses_and_attributions():
         "rater": ["a"] * 4, "fold": ["1", "1", "2", "2"], "epoch": [1, 2] * 2, "training": [3.0, 2.0, 4.0, 1.0],
         "held_out": [5.0, 6.0, 7.0, 8.0],
     })  # fmt: skip
-    ax = TrainedRater.plot(SimpleNamespace(curves=curves))
+    ax = of_rows(pl.DataFrame(), curves=curves).plot()
     assert [line.get_xydata().tolist() for line in ax.lines[:4]] == [
         [[1, 3], [2, 2]], [[1, 5], [2, 6]], [[1, 4], [2, 1]], [[1, 7], [2, 8]],
     ]  # fmt: skip
@@ -619,7 +609,7 @@ def test_checkpoint_key_ignores_options_of_the_intervals(monkeypatch):
     monkeypatch.setattr(Training, "data", "a fingerprint")
 
     def checkpoint_key(fold: int = 0, device: str = "cpu", seed: int = 0, **options) -> str:
-        made = planned(monkeypatch, 2, 2, **options)
+        made = planned(2, 2, **options)
         made.device = device
         return made._key(TrainedMember("any name", 0, seed), fold)
 
@@ -641,153 +631,110 @@ def test_checkpoint_key_ignores_options_of_the_intervals(monkeypatch):
     assert len({first, checkpoint_key(), *others}) == 9
 
 
-def test_checkpoints_require_a_separate_folder(tmp_path, monkeypatch):
-    def inside(folder: Path | None) -> Path | None:
-        made = planned(monkeypatch, 2, 2, folder=None if folder is None else str(folder))
-        with made._checkpoints() as found:
-            return found
+def test_checkpoints_require_a_separate_folder(tmp_path, kept_encoder):
+    def begin(folder: Path) -> None:
+        def stop(what: str, done: int, steps: int) -> None:
+            if done:  # the first fold is trained and kept
+                raise Stopped
 
-    assert inside(None) is None
+        quick(reviews(20), document="document", encoders=kept_encoder, folder=str(folder), progress=stop)
+
+    inside = tmp_path / "a" / "b" / "unfinished"
     for _ in range(2):  # also if it exists already, or its parents do not
-        assert inside(tmp_path / "a" / "b") == tmp_path / "a" / "b" / "unfinished"
-        assert (tmp_path / "a" / "b" / "unfinished").is_dir()
+        with pytest.raises(Stopped):
+            begin(tmp_path / "a" / "b")
+        assert [path.name for path in inside.iterdir()] == ["encoder-1.pt"]
     (tmp_path / "file").write_text("")
     with pytest.raises(DataError, match=r"file' is a file; choose a folder with folder="):
-        inside(tmp_path / "file")
+        begin(tmp_path / "file")
     (tmp_path / "a" / RATER_FILE).write_text("")
     with pytest.raises(DataError, match=r"a' already contains a trained rater; choose another folder"):
-        inside(tmp_path / "a")
+        begin(tmp_path / "a")
 
 
-def test_every_member_is_trained_in_every_fold_with_progress(monkeypatch):
-    from assay.training import encoder
+def test_every_member_is_trained_in_every_fold_with_progress(two):
+    from assay.training.encoder import EncoderFit, settled
 
-    told, made_with = [], []
-    made = planned(monkeypatch, 2, 2, members=2, seed=4, progress=lambda *said: told.append(said))
-    made.folds = FoldsOf(3)
-    monkeypatch.setattr(Training, "data", "a fingerprint")
-    monkeypatch.setattr(made, "material", lambda member, k: (member.name, k))
-    monkeypatch.setattr("assay.training.train.embed", lambda texts, encoder: ["rows"])
-    monkeypatch.setattr(encoder, "settled", lambda threads: contextlib.nullcontext())
-
-    class Fit:
-        def __init__(self, material, sizes, seed, device, path, key):
-            made_with.append((material, seed, device, path))
-            self.material = material
-
-        def go(self, tell):
-            tell()
-            return self.material
-
-    monkeypatch.setattr(encoder, "EncoderFit", Fit)
-    made.fit()
-    assert made.vectors == [["rows"]]
-    assert made_with == [
-        ((f"encoder-{m + 1}", k), (4 + m, k), "cpu", None) for m in range(2) for k in range(3)
-    ]  # fmt: skip
-    assert made.fits == {(m, k): (f"encoder-{m + 1}", k) for m in range(2) for k in range(3)}
-    assert told[0] == ("Embedding sentences", 0, 1)
-    steps = [(f"encoder-{m + 1}, fold {k + 1} of 3", 3 * m + k, 6) for m in range(2) for k in range(3)]
-    assert told[1:] == [one for one in steps for _ in range(2)]
-
-
-class FoldsOf(SimpleNamespace):
-    """A number of folds."""
-
-    def __init__(self, n: int, **more) -> None:
-        super().__init__(n=n, names=tuple("xyzuvw"[:n]), **more)
-
-    def __len__(self) -> int:
-        return self.n
+    found, told = two
+    trained = found.trained
+    assert list(trained.fits) == [(m, k) for m in range(2) for k in range(2)]
+    steps = [(f"encoder-{m + 1}, fold {k + 1} of 2", 2 * m + k, 4) for m in range(2) for k in range(2)]
+    assert told == [("Embedding sentences", 0, 1), *(one for one in steps for _ in range(3))]  # first, and two epochs
+    for m, k in trained.fits:
+        material = trained.material(trained.members[m], k)
+        with settled(trained.settings.threads):
+            fit = EncoderFit(material, trained.sizes, (4 + m, k), "cpu", None, "").go(lambda: None)
+        assert fit.curve.tolist() == trained.fits[m, k].curve.tolist()
 
 
 @pytest.mark.parametrize(("members", "names"), [(1, ["encoder"]), (2, ["encoder", "encoder-1", "encoder-2"])])
-def test_ratings_are_out_of_fold_and_the_family_is_their_mean(monkeypatch, members, names):
-    from assay.training import encoder
+def test_ratings_are_out_of_fold_and_the_family_is_their_mean(members, names):
+    from assay.training.encoder import rate_items
 
-    made = planned(monkeypatch, 2, 2, 2, members=members)
-    made.folds = FoldsOf(2, fold=np.array([1, 0, 1]))
-    made.targets = [
-        SimpleNamespace(nominal=False, mean=np.zeros(3), share=np.zeros((3, 5))),
-        SimpleNamespace(nominal=True, mean=np.zeros(3), share=np.zeros((3, 2))),
-    ]
-    made.fits = {(m, k): (m, k) for m in range(members) for k in range(2)}
-    monkeypatch.setattr(made, "material", lambda member, k: k)
-    monkeypatch.setattr(encoder, "settled", lambda threads: contextlib.nullcontext())
-
-    def rate(fit, material, items, device):
-        (m, k), n = fit, len(items)
-        assert material == k
-        return [np.full(n, 10.0 * m + k), np.full((n, 2), m / 10 + k)]
-
-    monkeypatch.setattr(encoder, "rate_items", rate)
+    made = guessing(2, 2, 2, 2, targets=[target("a", 4), target("b", 4, nominal=True)], members=members)
+    made.folds = replace(made.folds, fold=np.array([1, 0, 1, 0]))
     found = made.ratings()
     assert list(found) == names
-    mean = 5.0 * (members - 1)
-    assert found["encoder"][0].tolist() == [mean + 1, mean, mean + 1]
-    assert found["encoder"][1][:, 0] == pytest.approx([mean / 100 + 1, mean / 100, mean / 100 + 1])
-    if members == 2:
-        assert found["encoder-2"][0].tolist() == [11, 10, 11]
-        assert found["encoder-1"][1].tolist() == [[1, 1], [0, 0], [1, 1]]
+    singles = names[1:] or names
+    for m, name in enumerate(singles):
+        for i, k in enumerate([1, 0, 1, 0]):
+            wanted = rate_items(made.fits[m, k], made.material(made.members[m], k), np.array([i]), "cpu")
+            for c in range(2):
+                np.testing.assert_allclose(found[name][c][i], wanted[c][0], rtol=1e-5)
+    assert found["encoder"][1].shape == (4, 2)
+    for c in range(2):
+        np.testing.assert_allclose(found["encoder"][c], np.mean([found[one][c] for one in singles], axis=0))
 
 
-def test_attribution_averages_windows_and_members(monkeypatch):
-    """Ten sentences, windows of the second of three segments; sentences in no window are left out."""
-    from assay.training import encoder
+def test_attribution_averages_windows_and_members():
+    """Twelve sentences, two windows of the second of three segments; sentences in no window are left out."""
+    from assay.training.encoder import attribute
 
-    made = planned(monkeypatch, 3, 4, 3, segments=True, members=2, window=4)
-    made.folds = SimpleNamespace(fold=np.array([0, 1, 0]))
-    made.targets = [SimpleNamespace(criterion="tone"), SimpleNamespace(criterion="fact")]
-    made.fits = {(0, 1): 1.0, (1, 1): 3.0}
-    made.vectors = [[np.arange(10.0)]]
-    made.texts.sentences[0][:] = [f"S{k}." for k in range(10)]
-    windows = SimpleNamespace(start=np.array([2, 4]), end=np.array([6, 8]), n=2)
-    monkeypatch.setattr(encoder, "windows_of_items", lambda texts, items, window: Sized(windows, items, window))
-    monkeypatch.setattr(encoder, "settled", lambda threads: contextlib.nullcontext())
-    asked = []
-
-    def attribute(fit, rows, target, c):
-        asked.append((fit, rows.tolist(), target.criterion, c))
-        return fit * rows, fit, fit / 2
-
-    monkeypatch.setattr(encoder, "attribute", attribute)
+    made = guessing(3, 6, 3, targets=[target("tone", 3), target("fact", 3)], segments=True, members=2, window=4)
     found = made.attribution("i1", "fact")
-    assert asked == [(fit, [*map(float, range(a, a + 4))], "fact", 1) for fit in (1.0, 3.0) for a in (2, 4)]
-    assert (found.item, found.rating, found.blank) == ("i1", 2.0, 1.0)
-    assert found.table["sentence"].to_list() == [f"S{k}." for k in range(2, 8)]
-    # Each is added 1 + 3 times its number over 2 windows of 2 members; sentences 4 and 5 are in both windows.
-    assert found.table["added"].to_list() == [2, 3, 2 * 4, 2 * 5, 6, 7]
-    assert found.gap == 2 - 1 - 36
-    assert caption(found) == "i1: rating 2.00; reference (neutral sentences) 1.00; not attributed −35.00."
+    added, ratings, blanks = np.zeros(12), [], []
+    for m in range(2):
+        for start in (3, 5):
+            one, rating, blank = attribute(made.fits[m, 1], made.vectors[0][0][start : start + 4], made.targets[1], 1)
+            added[start : start + 4] += one / 4  # two windows of two members; sentences 5 and 6 are in both
+            ratings.append(rating)
+            blanks.append(blank)
+    assert found.item == "i1"
+    assert found.table["sentence"].to_list() == [f"S{k}." for k in range(3, 9)]
+    np.testing.assert_allclose(found.table["added"], added[3:9], rtol=1e-5, atol=1e-7)
+    assert (found.rating, found.blank) == pytest.approx((np.mean(ratings), np.mean(blanks)), rel=1e-5)
+    assert found.gap == pytest.approx(found.rating - found.blank - added.sum(), abs=1e-5)
+    one = Attribution("i1", pl.DataFrame({"sentence": ["S."], "added": [36.0]}), 2.0, 1.0)
+    assert caption(one) == "i1: rating 2.00; reference (neutral sentences) 1.00; not attributed −35.00."
 
 
-class Sized:
-    """Windows of one item."""
-
-    def __init__(self, windows: SimpleNamespace, items: np.ndarray, window: int) -> None:
-        assert (items.tolist(), window) == ([1], 4)
-        self.start, self.end = windows.start, windows.end
-
-    def __len__(self) -> int:
-        return len(self.start)
-
-
-def test_tables_of_losses_of_folds_and_of_predictions(monkeypatch):
-    made = planned(monkeypatch, 2, 2, 2, members=2)
-    made.folds = FoldsOf(2, group=np.array([0, 0, 1]), fold=np.array([1, 1, 0]))
-    made.fits = {(1, 0): SimpleNamespace(curve=np.array([[3.0, 4.0], [1.0, 2.0]]))}
-    assert _curves(made).rows() == [("encoder-2", "x", 1, 3.0, 4.0), ("encoder-2", "x", 2, 1.0, 2.0)]
-    assert _curves(made).columns == ["rater", "fold", "epoch", "training", "held_out"]
-    assert _fold_table(made).rows() == [("i0", 0, "y"), ("i1", 0, "y"), ("i2", 1, "x")]
-    plain = SimpleNamespace(criterion=None, nominal=False, label_of=lambda value: [round(one) for one in value])
-    rows = _prediction_rows(made, plain, "encoder", np.array([1.2, 2.6, 3.0]))
-    assert rows.columns == ["item", "criterion", "rater", "family", "label", "value", "fold"]
-    assert rows.rows()[1] == ("i1", None, "encoder", "encoder", "3", 2.6, "y")
-    kinds = SimpleNamespace(criterion="kind", nominal=True, label_of=lambda value: list("uvu"))
-    rows = _prediction_rows(made, kinds, "ridge", np.array([[0.7, 0.3], [0.4, 0.6], [0.5, 0.5]]))
-    assert rows.drop("item", "fold").rows() == [
-        ("kind", "ridge", "baseline", label, value) for label, value in (("u", 0.7), ("v", 0.6), ("u", 0.5))
+def test_tables_of_losses_of_folds_and_of_predictions(two):
+    found, _ = two
+    trained = found.trained
+    assert found.curves.columns == ["rater", "fold", "epoch", "training", "held_out"]
+    assert found.curves.rows() == [
+        (f"encoder-{m + 1}", fold, e + 1, *trained.fits[m, k].curve[e].tolist())
+        for m in range(2) for k, fold in enumerate("ab") for e in range(2)
     ]  # fmt: skip
+    items = trained.labels.items
+    assert found.folds.select("item", "fold").rows() == items.select("item", "half").rows()
+    assert found.folds["group"].to_list() == trained.folds.group.tolist()
+    shown = found.predictions
+    assert shown.columns == ["item", "criterion", "rater", "family", "label", "value", "fold"]
+    assert shown["criterion"].null_count() == shown.height
+    assert shown.filter(pl.col("rater") == "ridge").select("item", "fold").rows() == items.select("item", "half").rows()
+    assert dict(shown.select("rater", "family").rows()) == {
+        "encoder": "encoder", "encoder-1": "encoder", "encoder-2": "encoder", **dict.fromkeys(BASELINES, "baseline"),
+    }  # fmt: skip
+    mine = shown.filter(pl.col("rater") == "encoder")
+    value = trained.ratings()["encoder"][0]
+    np.testing.assert_allclose(mine["value"], value)
+    assert mine["label"].to_list() == [str(one) for one in np.floor(np.clip(value, 1, 5) + 0.5).astype(int)]
+    kinds = quick(reviews(20, scale="nominal:no,yes"), document="document")
+    share = kinds.trained.ratings()["encoder"][0]
+    mine = kinds.predictions.filter(pl.col("rater") == "encoder")
+    np.testing.assert_allclose(mine["value"], share.max(axis=1))
+    assert mine["label"].to_list() == [("no", "yes")[k] for k in share.argmax(axis=1)]
 
 
 @pytest.mark.parametrize(
@@ -803,7 +750,7 @@ def test_predictions_in_a_table_with_repeats_are_repeat_1(labels, predicted, kin
         "family": ["encoder"] * 2 + ["baseline"] * 2, "label": predicted * 2, "value": [3.4, 4.1] * 2,
         "fold": ["x", "y"] * 2,
     })  # fmt: skip
-    found = with_predictions(table, rows, FoldsOf(2), baselines=False)
+    found = with_predictions(table, rows, planned(2, 2).folds, baselines=False)
     assert (found.humans, found.judges) == (("x",), ("encoder",))
     mine = found.labels.filter(pl.col("annotator") == "encoder")
     assert mine["label"].to_list() == said
@@ -811,7 +758,7 @@ def test_predictions_in_a_table_with_repeats_are_repeat_1(labels, predicted, kin
     assert mine["value"].to_list() == [3.4, 4.1]
     assert mine["provenance"].to_list() == ["held out, fold x of 2", "held out, fold y of 2"]
     assert found.labels.filter(pl.col("annotator") == "x")["repeat"].to_list() == [1, 2, 1, 2]
-    both = with_predictions(table, rows, FoldsOf(2), baselines=True)
+    both = with_predictions(table, rows, planned(2, 2).folds, baselines=True)
     assert both.judges == ("encoder", "ridge")
     assert dict(both.annotators.select("annotator", "family").rows()) == {
         "x": None, "encoder": "encoder", "ridge": "baseline",
@@ -820,22 +767,20 @@ def test_predictions_in_a_table_with_repeats_are_repeat_1(labels, predicted, kin
 
 def test_unknown_annotators_are_refused():
     with pytest.raises(DesignError, match=r"no human annotators to learn from; name some with annotators="):
-        _prepare(reviews(12), TrainSettings(annotators=[]))
+        quick(reviews(12), annotators=[])
     judges = assay.read(reviews(12).labels, judges=["ann_1", "ann_2", "ann_3"], scale="1-5")
     with pytest.raises(DesignError, match="no human annotators to learn from"):
-        _prepare(judges, TrainSettings())
+        quick(judges)
 
 
 def test_sentences_with_one_encoder_and_the_mean_as_best_baseline():
     """The mean of all ratings is then compared once, and no member separately; a criterion is named."""
     rows = pl.DataFrame([("tone", name, of, "mean", 1234) for name in ("encoder", "mean") for of in ("r", "RMSE", "R")],
                         schema=["criterion", "rater", "measure", "baseline", "n"], orient="row")  # fmt: skip
-    trained = SimpleNamespace(
-        members=[SimpleNamespace(name="encoder")], folds=SimpleNamespace(group=np.arange(1500)), against_mean={},
-        targets=[SimpleNamespace(criterion="tone", nominal=False, name="tone")],
-    )  # fmt: skip
-    each = tuple(lead(k / 100, 0.1) for k in range(6))
-    found = TrainedRater(rows, None, None, None, None, each, tuple(lead(0.3, 0.1) for _ in range(6)), trained)
+    trained = planned(2, 2, members=1)
+    trained.targets, trained.folds = [target("tone", 2)], replace(trained.folds, group=np.arange(1500))
+    each = [lead(k / 100, 0.1) for k in range(6)]
+    found = of_rows(rows, estimates=each, ahead=[lead(0.3, 0.1) for _ in range(6)], trained=trained)
     assert sentences(found) == [
         "tone: the encoder has r = 0.00 [−0.10, 0.10], RMSE = 0.01 [−0.09, 0.11] and agreement ratio R = 0.02 "
         "[−0.08, 0.12] with annotators on 1,234 items, each rated by encoders that were not trained on its document.",
@@ -843,9 +788,10 @@ def test_sentences_with_one_encoder_and_the_mean_as_best_baseline():
         "[0.200, 0.400]: significantly better in r and RMSE.",
         "Intervals: bootstrap of 1,500 documents, with the same resamples for all raters.",
     ]
-    object.__setattr__(found, "run", SimpleNamespace(closing=lambda: ["the end"]))
-    lines = found.summary().split("\n")
-    assert [one[:9] for one in lines] == ["Tone: the", "Tone: com", "Intervals", "the end"]
+    run = Run("train", TrainSettings(), "a fingerprint", {}, "by hand", (), (), ("few.",))
+    lines = replace(found, run=run).summary().split("\n")
+    assert [one[:9] for one in lines[:3]] == ["Tone: the", "Tone: com", "Intervals"]
+    assert lines[3:] == run.closing()
     assert found.lead("mean", "r", "tone").estimate == 0.3
     assert found.lead("encoder", "RMSE", "tone") is found.ahead[1]
     with pytest.raises(DesignError, match="rater 'encodr' is not in the table"):
@@ -977,11 +923,9 @@ def test_shuffled_labels_are_no_better_than_their_mean():
 KILLED = """
 import sys
 sys.path.insert(0, {here!r})
-import assay.training.documents as documents, assay.training.rater as rater
 from assay.training import encoder
-from teaching import QUICK, Counting, reviews
+from teaching import QUICK, reviews
 import assay
-documents.SentenceEncoder = rater.SentenceEncoder = Counting
 encoder.CHECKPOINT_SECONDS = 0.0
 options = dict(QUICK, encoders=sys.argv[2], document="document", epochs=60, patience=60, batch=4)
 found = assay.train(reviews(40), folder=sys.argv[1], **options)
@@ -1022,29 +966,3 @@ def test_killed_training_continues_to_the_same_curve(tmp_path, kept_encoder):
     assert kills >= 2
     assert (tmp_path / "killed.csv").read_bytes() == (tmp_path / "whole.csv").read_bytes()
     assert not (killed / "unfinished").exists()
-
-
-def test_best_baseline_has_the_smallest_rmse(monkeypatch):
-    """The RMSE of each baseline counts, and not that of the encoder."""
-    straight = {name: [0.0] for name in BASELINES}
-    value = np.array([[0.1, 0.2, 0.9], [0.0, 1.0, 0.7], [0.5, 0.8, 0.8], [0.6, 0.6, 0.9], [0.4, 0.7, 0.5]]).ravel()
-    raters = ["encoder", *BASELINES]
-    found = []
-
-    def measures(target, each, folds, people, how):
-        assert list(each) == raters
-        return SimpleNamespace(value=value)
-
-    def leads_of(measured, names, other):
-        found.append(other)
-        raise StopIteration
-
-    monkeypatch.setattr(train, "cross_fitted", lambda texts, vectors, target, folds: straight)
-    monkeypatch.setattr(train, "measure", measures)
-    monkeypatch.setattr(train, "_leads", leads_of)
-    trained = SimpleNamespace(
-        ratings=lambda: {"encoder": [[0.0]]}, targets=[None], texts=None, vectors=[None], folds=None, people=["a"]
-    )
-    with pytest.raises(StopIteration):
-        train._result(trained, None, TrainSettings())
-    assert found == ["ridge on thirds"]

@@ -2,64 +2,74 @@
 
 from __future__ import annotations
 
-from types import SimpleNamespace
-
 import numpy as np
 import polars as pl
 import pytest
+from teaching import guessing, target
 
 from assay.estimation.intervals import Estimate
-from assay.training.documents import Texts
-from assay.training.page import _along, _comparison, _course_parts, _curves, _drop_empty, _sentence_parts
+from assay.estimation.result import Run
+from assay.reporting.page import Part
+from assay.training.baselines import BASELINES
+from assay.training.documents import TrainSettings
+from assay.training.page import train_parts
+from assay.training.train import TrainedRater
+from assay.training.words import caption
+
+CURVE = [("a", "1", 1, 1.0, 3.0), ("a", "1", 2, 1.0, 2.0), ("a", "1", 3, 1.0, 2.5), ("a", "2", 1, 1.0, 1.0)]
 
 
-def texts_of(*lengths: int) -> Texts:
-    """Items with given numbers of sentences, each its own text."""
+def found_of(*lengths: int, rows=(), criteria=(None,), window: int = 9, curve=CURVE) -> TrainedRater:
+    """A rater with random weights, and all else given: texts, predictions (item, criterion, rater, value), curves."""
     n = len(lengths)
-    sentences = [["x"] * one for one in lengths]
-    return Texts(tuple("abcdefghijkl"[:n]), sentences, np.arange(n), np.zeros(n, dtype=int), np.array(lengths))
-
-
-def found_of(
-    texts: Texts, rows: list[tuple[str, str | None, str, float]], criterion: str | None, **more
-) -> SimpleNamespace:
-    asked: list[tuple[str, str | None]] = []
-
-    def attribution(item, criterion):
-        asked.append((item, criterion))
-        return SimpleNamespace(item=item, rating=2.0, blank=1.0, gap=0.5, plot=None)
-
-    target = SimpleNamespace(criterion=criterion, name=criterion or "")
-    return SimpleNamespace(
-        trained=SimpleNamespace(texts=texts, targets=[target], **more),
-        predictions=pl.DataFrame(rows, schema=["item", "criterion", "rater", "value"], orient="row"),
-        attribution=attribution,
-        asked=asked,
+    trained = guessing(*lengths, targets=[target(one, n) for one in criteria], members=1, window=window, epochs=9)
+    lead = {one: Estimate(0.1, 0.0, 0.2, 0.05) for one in ("r", "RMSE", "R")}
+    trained.against_mean = {one: lead for one in criteria}  # noqa: C420 - read only
+    measured = [(c, name, of) for c in criteria for name in ("encoder", *BASELINES) for of in ("r", "RMSE", "R")]
+    columns = dict.fromkeys(("criterion", "rater", "measure"), pl.String)
+    table = pl.DataFrame(measured, schema=columns, orient="row")
+    some = pl.col("rater") == "encoder"
+    table = table.with_columns(
+        family=pl.when(some).then(pl.lit("encoder")).otherwise(pl.lit("baseline")), estimate=0.5, low=None, high=0.6,
+        n=n, baseline=pl.lit("ridge"), ahead=pl.when(some).then(0.1), ahead_low=0.0, ahead_high=0.2,
+    )  # fmt: skip
+    return TrainedRater(
+        table,
+        pl.DataFrame(rows, schema=["item", "criterion", "rater", "value"], orient="row"),
+        pl.DataFrame(curve, schema=["rater", "fold", "epoch", "training", "held_out"], orient="row"),
+        pl.DataFrame(),
+        Run("train", TrainSettings(), "f", {}, "by hand", ("one", "two"), ("a note",), ("few.",)),
+        (Estimate(0.5, 0.4, 0.6, 0.1),) * len(measured),
+        (Estimate(0.1, 0.05, 0.15, 0.02),) * len(measured),
+        trained,
     )
+
+
+def parts_of(found: TrainedRater) -> dict[str, Part]:
+    return {part.title: part for part in train_parts(found)}
 
 
 def test_explained_items_have_low_middle_and_high_ratings():
     """The second, sixth and tenth of eleven in order: .1, .5 and .9 of the ten steps between them."""
-    texts = texts_of(*[2] * 10, 1, 2)  # k has one sentence, which is all of its rating
-    values = dict(
-        zip("abcdefghijl", [11, 1, 10, 2, 9, 3, 8, 4, 7, 5, 6], strict=True)
-    )  # in order: b d f h j l i g e c a
+    names = [*(f"i{k}" for k in range(10)), "i11"]  # i10 has one sentence, which is all of its rating
+    values = dict(zip(names, [11, 1, 10, 2, 9, 3, 8, 4, 7, 5, 6], strict=True))  # in order: 1 3 5 7 9 11 8 6 4 2 0
     rows = [(item, "tone", "encoder", float(value)) for item, value in values.items()]
     rows += [(item, "fact", "encoder", -value) for item, _, _, value in rows]
     rows += [(item, "tone", "ridge", -value) for item, of, _, value in rows if of == "tone"]
-    found = found_of(texts, [*rows, ("k", "tone", "encoder", 0.0)], "tone")
-    (part,) = _sentence_parts(found)
-    assert found.asked == [("d", "tone"), ("l", "tone"), ("c", "tone")]
-    assert part.title == "Sentence attributions (tone)"
-    assert [words[:9] for words, _ in part.pictures] == ["d: rating", "l: rating", "c: rating"]
+    rows.append(("i10", "tone", "encoder", 0.0))
+    found = found_of(*[2] * 10, 1, 2, rows=rows, criteria=("tone", "fact"))
+    part = parts_of(found)["Sentence attributions (tone)"]
+    wanted = [caption(found.attribution(item, "tone")) for item in ("i3", "i11", "i2")]
+    assert [words for words, _ in part.pictures] == wanted
+    assert wanted[0] != caption(found.attribution("i3", "fact"))
+    assert len(part.pictures[0][1]().patches) == 2
 
 
 def test_few_items_are_explained_once_and_single_sentences_never():
-    rows = [("a", None, "encoder", 2.0), ("b", None, "encoder", 1.0)]
-    found = found_of(texts_of(2, 1), rows, None)
-    (part,) = _sentence_parts(found)
-    assert (found.asked, part.title) == ([("a", None)], "Sentence attributions")
-    assert _sentence_parts(found_of(texts_of(1, 1), rows, None)) == ()
+    rows = [("i0", None, "encoder", 2.0), ("i1", None, "encoder", 1.0)]
+    part = parts_of(found_of(2, 1, 2, 2, rows=rows))["Sentence attributions"]
+    assert [words[:10] for words, _ in part.pictures] == ["i0: rating"]
+    assert "Sentence attributions" not in parts_of(found_of(1, 1, 2, 2, rows=rows))
 
 
 @pytest.mark.parametrize(("length", "shown"), [(11, False), (12, True)])
@@ -67,56 +77,41 @@ def test_few_items_are_explained_once_and_single_sentences_never():
     ("criterion", "words"), [("tone", "Rating of each window by tone."), (None, "Rating of each window.")]
 )
 def test_rating_along_a_text_requires_three_windows(length, shown, criterion, words):
-    found = found_of(texts_of(2, length, 3), [], criterion, sizes=SimpleNamespace(window=4))
-    parts = _course_parts(found)
-    assert bool(parts) == shown
-    for part in parts:
-        assert part.words == ("The text of item 'b', in windows of 4 sentences.",)
+    found = found_of(2, length, 3, 2, criteria=(criterion,), window=4, rows=[("i0", criterion, "encoder", 1.0)])
+    part = parts_of(found).get("Rating along a text")
+    assert (part is not None) == shown
+    if part is not None:
+        assert part.words == ("The text of item 'i1', in windows of 4 sentences.",)
         assert part.pictures[0][0] == words
 
 
 def test_curves_report_the_epoch_of_lowest_loss():
-    rows = [("a", "1", 1, 3.0), ("a", "1", 2, 2.0), ("a", "1", 3, 2.5), ("a", "2", 1, 1.0), ("a", "2", 2, 4.0)]
-    curves = pl.DataFrame(rows, schema=["rater", "fold", "epoch", "held_out"], orient="row")
-    trained = SimpleNamespace(sizes=SimpleNamespace(epochs=9))
-    part = _curves(SimpleNamespace(curves=curves, trained=trained, plot=None))
+    part = parts_of(found_of(2, 2, 2, 2, rows=[("i0", None, "encoder", 1.0)]))["Training"]
     assert part.words == (
         "2 trainings of at most 9 epochs; the lowest loss on held-out documents was after 1 to 2 epochs.",
     )
 
 
-def test_empty_columns_are_dropped_and_n_is_renamed():
-    frame = pl.DataFrame({"rater": ["a"], "low": [None], "n": [3]}, schema_overrides={"low": pl.Float64})
-    assert _drop_empty(frame).to_dicts() == [{"rater": "a", "items": 3}]
-
-
 def test_rating_of_a_window_is_plotted_at_its_middle():
-    asked = []
-    rows = pl.DataFrame({"start": [0, 2, 5], "end": [4, 6, 9], "value": [1.0, 3.0, 2.0]})
-    found = SimpleNamespace(along=lambda item, criterion: asked.append((item, criterion)) or rows)
-    ax = _along(found, "b", "tone")
-    assert asked == [("b", "tone")]
-    assert (list(ax.lines[0].get_xdata()), list(ax.lines[0].get_ydata())) == ([2, 4, 7], [1, 3, 2])
+    found = found_of(2, 12, 3, 2, criteria=("tone",), window=4, rows=[("i0", "tone", "encoder", 1.0)])
+    ax = parts_of(found)["Rating along a text"].pictures[0][1]()
+    along = found.along("i1", "tone")
+    assert list(ax.lines[0].get_xdata()) == [start + 2 for start in range(9)]
+    assert list(ax.lines[0].get_ydata()) == along["value"].to_list()
+    assert np.ptp(along["value"].to_numpy()) > 0
     assert (ax.get_xlabel(), ax.get_ylabel()) == ("sentence", "rating")
 
 
-@pytest.mark.parametrize(("leads", "tables"), [(1, 2), (0, 1)])
-def test_comparison_has_sentences_then_cautions(leads, tables):
-    side = pl.DataFrame({"rater": ["encoder"], "r": [0.5], "n": [3]})
-    found = SimpleNamespace(
-        members=("encoder",), rows={"n": [3] * 3, "baseline": ["mean"] * 3},
-        estimates=[Estimate(0.5, 0.4, 0.6, 0.1)] * 3,
-        row_index=lambda rater, of, criterion: ("r", "RMSE", "R").index(of),
-        lead=lambda rater, of, criterion: Estimate(0.1, 0.05, 0.15, 0.02), cautions=("few.",), exclusions=(1, "two"),
-        notes=("a note",), side_by_side=lambda: side, lead_table=lambda: side.head(leads),
-        trained=SimpleNamespace(
-            targets=[SimpleNamespace(name="", criterion=None, nominal=False)],
-            folds=SimpleNamespace(group=np.array([0, 1])),
-        ),
-    )  # fmt: skip
-    part = _comparison(found)
-    assert part.title == "Agreement of the trained rater with annotators"
-    assert [words[:15] for words in part.words] == ["The encoder has", "Compared with m", "Intervals: boot", "few."]
-    assert part.lines == ("1", "two", "a note")
-    assert len(part.frames) == tables
-    assert part.frames[0][1].columns == ["rater", "r", "items"]
+def test_comparison_has_sentences_then_cautions():
+    """Columns that are empty are left out, and n is the number of items."""
+    part = parts_of(found_of(2, 2, 2, 2, rows=[("i0", None, "encoder", 1.0)]))[
+        "Agreement of the trained rater with annotators"
+    ]
+    assert [words[:15] for words in part.words] == [
+        "The encoder has", "Compared with t", "Compared with r", "Intervals: boot", "few."
+    ]  # fmt: skip
+    assert part.lines == ("one", "two", "a note")
+    (_, first), (_, second) = part.frames
+    assert first.columns == ["rater", "r", "r_high", "RMSE", "RMSE_high", "R", "R_high", "items"]
+    assert first["items"].to_list() == [4] * 5
+    assert second["rater"].to_list() == ["encoder"]

@@ -244,8 +244,11 @@ class OfMatrix(Similarity):
         return [super(OfMatrix, self).matrices([group])[0] for group in groups]
 
 
-def shared_counts(counted: Sequence[Counter[Hashable]], first: Ints, second: Ints) -> Floats:
-    """How many n-grams two texts share, each as often as the text that has it less often: (pairs,)."""
+def shared_counts(counted: Sequence[Counter[Hashable]], first: Ints, second: Ints, block: int = BLOCK // 8) -> Floats:
+    """How many n-grams two texts share, each as often as the text that has it less often: (pairs,).
+
+    From `FEW` pairs on they are compared as rows of a table, about ``block`` numbers at once.
+    """
     if len(first) < FEW:
         pairs = zip(first.tolist(), second.tolist(), strict=True)
         return np.array([(counted[i] & counted[j]).total() for i, j in pairs], dtype=float)
@@ -256,7 +259,7 @@ def shared_counts(counted: Sequence[Counter[Hashable]], first: Ints, second: Int
     start = np.cumsum([0, *map(len, counted)])
     table = sparse.csr_matrix((np.array(many, dtype=float), at, start), shape=(len(counted), max(len(place), 1)))
     table.sort_indices()
-    step = max(BLOCK // 8 // max(len(at) // max(len(counted), 1), 1), 1)
+    step = max(block // max(len(at) // max(len(counted), 1), 1), 1)
     found = np.zeros(len(first))
     for k in range(0, len(first), step):
         both = table[first[k : k + step]].minimum(table[second[k : k + step]])
@@ -313,16 +316,16 @@ AT_ONCE = 4096
 _READ: dict[tuple[str, str], _Kept] = {}
 
 
-def cache_folder() -> Path | None:
-    """The folder of the cache; None without a cache on disk."""
+def cache_folder(platform: str = sys.platform) -> Path | None:
+    """The folder of the cache on a platform, this one by default; None without a cache on disk."""
     given = os.environ.get("ASSAY_CACHE", "")
     if given.lower() in ("off", "no", "0"):
         return None
     if given:
         return Path(given).expanduser()
-    if sys.platform == "win32":
+    if platform == "win32":
         home = os.environ.get("LOCALAPPDATA") or Path.home() / "AppData" / "Local"
-    elif sys.platform == "darwin":
+    elif platform == "darwin":
         home = Path.home() / "Library" / "Caches"
     else:
         home = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
@@ -362,6 +365,11 @@ def kept(what: str, keys: Sequence[bytes], make: Make, at_once: int = AT_ONCE) -
         own = hashlib.blake2b(what.encode(), digest_size=12).hexdigest()
         _READ[place] = _Kept(None if folder is None else folder / own)
     return _READ[place].rows_of(what, keys, make, at_once)
+
+
+def forget_rows() -> None:
+    """Forget the rows in memory; those on disk are read when they are next needed, as by another process."""
+    _READ.clear()
 
 
 def cached_scores(

@@ -118,7 +118,7 @@ def similarity_named(name: str) -> Similarity:
     DesignError
         For a name, a model or an option that it does not know or take, with the nearest.
     """
-    word, model, options = _parse_name(name)
+    word, model, options = parse_name(name)
     if word not in NAMED and word not in NAMED.further:
         raise DesignError(_unknown(word))
     make = NAMED[word].make
@@ -132,7 +132,7 @@ def similarity_named(name: str) -> Similarity:
         if option not in known or option == "model":
             takes = [o for o in known if o != "model"]
             raise DesignError(unknown("option", option, takes, f"the similarity '{word}'"))
-        given[option] = _read(word, option, text, known[option])
+        given[option] = read_option(word, option, text, known[option])
     return make(**given)
 
 
@@ -189,8 +189,8 @@ def similarity_matrix(texts: Sequence[str], similarity: Any = "rouge-1") -> Floa
 # -- private ----------------------------------------------------------------------------------------
 
 
-def _parse_name(name: str) -> tuple[str, str | None, dict[str, str]]:
-    """``word:model,option=value,…``."""
+def parse_name(name: str) -> tuple[str, str | None, dict[str, str]]:
+    """Return the word, the model and the options of a name: ``word:model,option=value,…``."""
     head, *rest = re.split(r",(?=[a-z_]+=)", name.strip())
     word, colon, model = head.partition(":")
     options = dict(one.split("=", 1) for one in rest)
@@ -214,8 +214,14 @@ def _parameters(make: Callable[..., Similarity]) -> dict[str, Any]:
     return {name: hints.get(name, str) for name in inspect.signature(make).parameters}
 
 
-def _read(word: str, option: str, text: str, hint: Any) -> Any:
-    """An option's value from its text."""
+def read_option(word: str, option: str, text: str, hint: Any) -> Any:
+    """Return an option's value from its text, by its type.
+
+    Raises
+    ------
+    DesignError
+        If the text is no such value, or the number is less than `LEAST` says.
+    """
     words = get_args(hint) if get_origin(hint) is Literal else ()
     kinds = [k for k in get_args(hint) or (hint,) if k is not type(None)]
     if words and text not in words:

@@ -532,7 +532,7 @@ class Patterns:
     prevalence: Floats
 
     @classmethod
-    def of(cls, answers: Answers, *, anyone: bool) -> Patterns | None:
+    def of(cls, answers: Answers, *, anyone: bool, most_cells: int = MOST_CELLS) -> Patterns | None:
         """Return the patterns of these labels; None if they are too many for any statistic, or all labels are equal.
 
         With ``anyone`` it does not matter who gave which label, and patterns differ in how often each is given only.
@@ -544,7 +544,7 @@ class Patterns:
         rows, number = np.unique(there[there.any(axis=1)], axis=0, return_counts=True)
         q, each = len(values), rows.sum(axis=1).tolist()
         size = sum(math.comb(k + q - 1, k) if anyone else q**k for k in each)
-        if q < 2 or size * len(CORRELATIONS) > MOST_CELLS:
+        if q < 2 or size * len(CORRELATIONS) > most_cells:
             return None
         ways = _ways_to_label(rows.shape[1], rows.tobytes(), q, anyone)
         found = Slice(
@@ -554,9 +554,9 @@ class Patterns:
         prevalence = np.bincount(code, minlength=len(values)) / len(code)
         return cls(found, (number / number.sum())[ways.row] * ways.orders, ways.counts, prevalence)
 
-    def too_many_for(self, statistic: PanelStatistic) -> bool:
+    def too_many_for(self, statistic: PanelStatistic, most_cells: int = MOST_CELLS) -> bool:
         """Whether they are more than are tried for a statistic with this number of sums."""
-        return len(self.share) * statistic.width * len(CORRELATIONS) > MOST_CELLS
+        return len(self.share) * statistic.width * len(CORRELATIONS) > most_cells
 
     @cached_property
     def often(self) -> Floats:
@@ -715,9 +715,11 @@ def own_rates(rare: Bools, common: float) -> Floats:
     return np.asarray(np.clip(rates, LEAST_RATE * common, 1 - LEAST_RATE * (1 - common)))
 
 
-def curve(statistic: PanelStatistic, patterns: Patterns | Thresholds, n_items: int) -> tuple[Floats, Floats]:
+def curve(
+    statistic: PanelStatistic, patterns: Patterns | Thresholds, n_items: int, many: int = MANY_PATTERNS
+) -> tuple[Floats, Floats]:
     """The statistic's first value for each of the correlations, and its standard error on ``n_items`` items."""
-    moments, often = _merge_patterns(statistic.moments(patterns.answers), patterns.often)
+    moments, often = merge_patterns(statistic.moments(patterns.answers), patterns.often, many)
     sums = often @ moments
     sharing = getattr(statistic, "value_sharing", None)
 
@@ -732,9 +734,12 @@ def curve(statistic: PanelStatistic, patterns: Patterns | Thresholds, n_items: i
     return value, np.sqrt((often * influence**2).sum(axis=1) / n_items)
 
 
-def _merge_patterns(moments: Floats, often: Floats) -> tuple[Floats, Floats]:
-    """Patterns that a statistic does not tell apart as one: of 4,096 of six annotators, 35 of any four of them."""
-    if len(moments) <= MANY_PATTERNS:
+def merge_patterns(moments: Floats, often: Floats, many: int = MANY_PATTERNS) -> tuple[Floats, Floats]:
+    """Patterns that a statistic does not tell apart as one: of 4,096 of six annotators, 35 of any four of them.
+
+    So many patterns and fewer are left as they are.
+    """
+    if len(moments) <= many:
         return moments, often
     size = np.abs(moments).max(axis=0)
     rounded = np.round(moments / np.where(size > 0, size, 1.0), SAME_DIGITS)

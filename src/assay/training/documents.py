@@ -736,13 +736,16 @@ def draw_folds(group: Ints, folds: int, rng: np.random.Generator) -> Ints:
     return fold[inverse]
 
 
-def near_duplicates(texts: Texts, share: float) -> list[tuple[int, int]]:
-    """Return pairs of sequences with at least this share of common word 3-grams, relative to the shorter."""
+def near_duplicates(texts: Texts, share: float, most: int = MOST_GRAMS) -> list[tuple[int, int]]:
+    """Return pairs of sequences with at least this share of common word 3-grams, relative to the shorter.
+
+    With more 3-grams than ``most``, a sample of about so many is compared.
+    """
     from scipy.sparse import csr_matrix
 
     grams = [word_grams(" ".join(one)) for one in texts.sentences]
     every = Counter(gram for one in grams for gram in one)
-    sampled = max(sum(every.values()) // MOST_GRAMS, 1)
+    sampled = max(sum(every.values()) // most, 1)
     kept = {g: k for k, g in enumerate(g for g, n in every.items() if n <= COMMON and g % sampled == 0)}
     at = [[kept[g] for g in one if g in kept] for one in grams]
     start = np.cumsum([0, *map(len, at)])

@@ -306,6 +306,12 @@ def settled(threads: int) -> Iterator[None]:
             torch.use_deterministic_algorithms(exact)
 
 
+def rate_factor(taken: int, sizes: Sizes) -> float:
+    """Return the factor of the learning rate after so many steps: warm-up, then decay."""
+    late = taken - sizes.warm_up
+    return (taken + 1) / (sizes.warm_up + 1) if late < 0 else sizes.decay**late
+
+
 class EncoderFit:
     """One training, which can continue from a checkpoint."""
 
@@ -357,7 +363,7 @@ class EncoderFit:
         for k in range(self.step * sizes.batch, len(windows), sizes.batch):
             which = np.arange(k, min(k + sizes.batch, len(windows)))
             for group in self.optimizer.param_groups:
-                group["lr"] = sizes.learning_rate * self._rate()
+                group["lr"] = sizes.learning_rate * rate_factor(self.taken, sizes)
             self.optimizer.zero_grad()
             loss = self._loss(windows, which, shares, means)
             loss.backward()
@@ -368,11 +374,6 @@ class EncoderFit:
             self._save()
         self._end(self.total / len(windows))
         self._save()
-
-    def _rate(self) -> float:
-        """The factor of the learning rate: warm-up, then decay."""
-        late = self.taken - self.sizes.warm_up
-        return (self.taken + 1) / (self.sizes.warm_up + 1) if late < 0 else self.sizes.decay**late
 
     def _end(self, loss: float) -> None:
         held = self._validation_loss()

@@ -33,18 +33,14 @@ def train_parts(found: TrainedRater) -> tuple[Part, ...]:
 
 def _comparison(found: TrainedRater) -> Part:
     said = tuple(line[:1].upper() + line[1:] for line in words.sentences(found))
-    frames = [("Agreement with annotators on held-out documents.", _drop_empty(found.side_by_side()))]
-    if found.lead_table().height:
-        frames.append(
-            (
-                "Lead over the best baseline; above 0 is better, also for RMSE.",
-                _drop_empty(found.lead_table()),
-            )
-        )
+    frames = (
+        ("Agreement with annotators on held-out documents.", _drop_empty(found.side_by_side())),
+        ("Lead over the best baseline; above 0 is better, also for RMSE.", _drop_empty(found.lead_table())),
+    )
     return Part(
         "Agreement of the trained rater with annotators",
         (*said, *found.cautions),
-        tuple(frames),
+        frames,
         lines=(*map(str, found.exclusions), *found.notes),
     )
 

@@ -615,18 +615,32 @@ def _fold_table(trained: Training) -> pl.DataFrame:
     )
 
 
-def _run(trained: Training, labels: Annotations, settings: TrainSettings) -> Run:
-    ends = [(fit.curve[:, 1].argmin() + 1, len(fit.curve)) for fit in trained.fits.values()]
-    unfinished = sum(best == n == trained.sizes.epochs for best, n in ends)
-    cautions = []
-    if 2 * unfinished > len(ends):
-        cautions.append(
-            f"{unfinished} of {len(ends)} trainings were still improving after {trained.sizes.epochs} epochs; "
-            "use more epochs"
+def cautions_of(curves: Sequence[Floats], epochs: int, documents: int) -> list[str]:
+    """Return what to be careful about: most trainings end before their loss does, or intervals rest on few documents.
+
+    Parameters
+    ----------
+    curves : sequence of (epochs, 2) float
+        Losses of each training, as in `TrainedEncoder.curve`.
+    epochs : int
+        The most epochs of a training.
+    documents : int
+        Number of groups that are resampled.
+    """
+    found = []
+    unfinished = sum(int(one[:, 1].argmin()) + 1 == len(one) == epochs for one in curves)
+    if 2 * unfinished > len(curves):
+        found.append(
+            f"{unfinished} of {len(curves)} trainings were still improving after {epochs} epochs; use more epochs"
         )
+    if documents < 30:
+        found.append(f"intervals from only {documents} documents are too narrow; interpret them with caution")
+    return found
+
+
+def _run(trained: Training, labels: Annotations, settings: TrainSettings) -> Run:
     groups = len(set(trained.folds.group.tolist()))
-    if groups < 30:
-        cautions.append(f"intervals from only {groups} documents are too narrow; interpret them with caution")
+    cautions = cautions_of([fit.curve for fit in trained.fits.values()], trained.sizes.epochs, groups)
     facts: dict[str, Any] = {
         "items": len(trained.texts.items), "humans": len(trained.people), "documents": groups,
         "encoders": ",".join(f"{one.name}@{one.key}" if one.key else short(one) for one in trained.encoders),

@@ -105,7 +105,7 @@ def fairness(found: RaterFit) -> Fairness:
             reason = f"{table.groups[g + 1]} has {size}; at least {LEAST_COMPARED} are needed"
         verdict = None
         if rope is not None:
-            verdict = _verdict(gap.estimate, float(p[i]), rope, 1 - settings.confidence, settings.confidence)
+            verdict = verdict_of(gap.estimate, float(p[i]), rope, 1 - settings.confidence, settings.confidence)
         rows.append(
             {"annotator": table.raters[r], "kind": table.kinds[r],
              "group": table.groups[g + 1], "baseline": table.groups[0], **gap.row(),
@@ -122,7 +122,16 @@ def fairness(found: RaterFit) -> Fairness:
     )  # fmt: skip
 
 
-def _verdict(value: float, p: float, within: float, alpha: float, enough: float) -> words.FairnessVerdict:
+def verdict_of(value: float, p: float, within: float, alpha: float, enough: float) -> words.FairnessVerdict:
+    """Return the verdict on a difference: whether it is significant, and whether it is as good as none.
+
+    Parameters
+    ----------
+    value, p : float
+        The difference of φ, below 0 if the rater is more severe, and its adjusted p-value.
+    within : float
+        Share of the draws within the rope; from ``enough`` on the difference is negligible.
+    """
     if within >= enough:
         return "equivalent" if p > alpha else "negligible"
     if p > alpha:

@@ -49,12 +49,15 @@ class PairTable:
     kept: Ints
 
     @classmethod
-    def of(cls, member: Ints, odd: Ints, n_texts: int) -> PairTable:
-        """From the positions of the three texts of each choice, (choices, 3), and the place of the odd one."""
+    def of(cls, member: Ints, odd: Ints, n_texts: int, most_cells: int = MOST_CELLS) -> PairTable:
+        """From the positions of the three texts of each choice, (choices, 3), and the place of the odd one.
+
+        Of more pairs than ``most_cells``, those that occur are counted by sorting.
+        """
         codes = pair_codes(member, n_texts)
         together = np.take_along_axis(codes, KEPT[odd][:, None], axis=1)[:, 0]
         cells = n_texts * (n_texts - 1) // 2
-        if cells <= max(MOST_CELLS, codes.size):
+        if cells <= max(most_cells, codes.size):
             n_all = np.bincount(codes.ravel(), minlength=cells)
             code = np.flatnonzero(n_all)
             n, kept = n_all[code], np.bincount(together, minlength=cells)[code]
@@ -421,10 +424,15 @@ def clipped_z(value: float) -> float:
     return math.atanh(min(max(value, -NEARLY_ALIKE), NEARLY_ALIKE))
 
 
-def mean_half_correlation(robin: RoundRobin, rng: np.random.Generator, n: int | None = None) -> float:
-    """Return the mean ρ of random halves of the choices over the ranked pairs in both halves; NaN if there are none."""
+def mean_half_correlation(
+    robin: RoundRobin, rng: np.random.Generator, n: int | None = None, most: int = MOST_MODELLED
+) -> float:
+    """Return the mean ρ of random halves of the choices over the ranked pairs in both halves; NaN if there are none.
+
+    By default there are `HALVES`, and `HALVES_OF_MANY` of more choices than ``most``.
+    """
     if n is None:
-        n = HALVES if len(robin.at) <= MOST_MODELLED else HALVES_OF_MANY
+        n = HALVES if len(robin.at) <= most else HALVES_OF_MANY
     found = np.array([_half_correlation(robin.at, robin.kept.astype(float), len(robin), rng) for _ in range(n)])
     known = found[np.isfinite(found)]
     return float(known.mean()) if len(known) else float("nan")
@@ -443,10 +451,16 @@ def pair_shares(at: Ints, kept: Floats, n_pairs: int) -> Floats:
         return np.asarray(together / n)
 
 
-def step_to_whole(robin: RoundRobin, member: Ints, rng: np.random.Generator) -> Step:
-    """The step from halves of these choices to the whole: by the model or, of many pairs, without their third texts."""
+def step_to_whole(
+    robin: RoundRobin, member: Ints, rng: np.random.Generator, most_choices: int = MOST_MODELLED,
+    most_pairs: int = MOST_OF_MODEL,
+) -> Step:  # fmt: skip
+    """The step from halves of these choices to the whole: by the model or, of many pairs, without their third texts.
+
+    Many are more choices than ``most_choices``, or more pairs of a document's texts than ``most_pairs``.
+    """
     sizes = np.bincount(robin.document)
-    if len(member) > MOST_MODELLED or int((sizes * (sizes - 1) // 2).max()) > MOST_OF_MODEL:
+    if len(member) > most_choices or int((sizes * (sizes - 1) // 2).max()) > most_pairs:
         return step_of_pairs(robin, rng)
     model = PairModel.of(robin, member)
     model.fit()
@@ -454,8 +468,11 @@ def step_to_whole(robin: RoundRobin, member: Ints, rng: np.random.Generator) -> 
     return Step(*(float(np.nanmean(column)) if np.isfinite(column).any() else 0.0 for column in np.array(drawn).T))
 
 
-def step_of_pairs(robin: RoundRobin, rng: np.random.Generator) -> Step:
-    """Pairs whose chance to be kept is drawn from a beta distribution with the moments of equation 1."""
+def step_of_pairs(robin: RoundRobin, rng: np.random.Generator, most: int = MOST_SIMULATED) -> Step:
+    """Pairs whose chance to be kept is drawn from a beta distribution with the moments of equation 1.
+
+    Of more pairs than ``most``, so many are drawn.
+    """
     x, n = robin.share, robin.counts[1]
     many = n > 1
     chance = float(((x * (1 - x))[many] / (n[many] - 1)).mean()) if many.any() else float(x.var())
@@ -463,7 +480,7 @@ def step_of_pairs(robin: RoundRobin, rng: np.random.Generator) -> Step:
     strength = max(mean * (1 - mean) / spread - 1, 1e-3)
     found = []
     for _ in range(DRAWS):
-        some = n if len(n) <= MOST_SIMULATED else n[rng.integers(0, len(n), MOST_SIMULATED)]
+        some = n if len(n) <= most else n[rng.integers(0, len(n), most)]
         p = rng.beta(mean * strength, (1 - mean) * strength, len(some))
         half = rng.binomial(some, 0.5)
         kept, other = rng.binomial(half, p), rng.binomial(some - half, p)
@@ -525,8 +542,8 @@ class PairModel:
         pairs = np.stack([index[self.blocks.where(same[:, i], same[:, j])] for i, j in PLACES], axis=1)
         return same, np.bincount(code, minlength=3 * len(same)).reshape(-1, 3).astype(float), pairs
 
-    def fit(self) -> None:
-        """θ at its mode, and the variances of t and u around it."""
+    def fit(self, rounds: int = ROUNDS) -> None:
+        """θ at its mode, and the variances of t and u around it; spreads are estimated in so many rounds."""
         from scipy.optimize import minimize
 
         n, p = len(self.robin.document), len(self.first)
@@ -547,7 +564,7 @@ class PairModel:
             value += (t @ t) / (2 * self.spread_t) + (u @ u) / (2 * self.spread_u)
             return float(value), np.concatenate([t / self.spread_t - slope_t, u / self.spread_u - pull])
 
-        for _ in range(ROUNDS):
+        for _ in range(rounds):
             x = minimize(loss, x, jac=True, method="L-BFGS-B", options={"maxiter": 100}).x
             self.t, self.u = x[:n], x[n:]
             chance = choice_probabilities((self.t[self.first] + self.t[self.second] + self.u)[pairs])
@@ -628,7 +645,7 @@ class PairModel:
         """Ranked pairs of each triplet, −1 for a pair that is not ranked: (choices, 3)."""
         return np.asarray(self._index[self.pair_places(member)])
 
-    def mean_chances(self, theta: Floats) -> Floats:
+    def mean_chances(self, theta: Floats, at_once: int = MOST_SIMULATED) -> Floats:
         """Mean chance of each ranked pair over all thirds of its document: (pairs,)."""
         first, second, document = self.robin.first, self.robin.second, self.robin.document
         there = np.unique(self.member)
@@ -643,8 +660,8 @@ class PairModel:
             place[mine] = np.arange(size)
             pairs = np.flatnonzero(place[first] >= 0)
             i, j = place[first[pairs]], place[second[pairs]]
-            for start in range(0, len(pairs), MOST_SIMULATED // size + 1):
-                some = slice(start, start + MOST_SIMULATED // size + 1)
+            for start in range(0, len(pairs), at_once // size + 1):
+                some = slice(start, start + at_once // size + 1)
                 own = weight[i[some], j[some]][:, None]
                 chance = own / (own + weight[i[some]] + weight[j[some]])
                 rows = np.arange(len(chance))

@@ -449,7 +449,7 @@ class TextBlocks:
 
 
 def permuted_correlations(
-    ranks: ExpertRanks, values: list[Floats], n: int, rng: np.random.Generator
+    ranks: ExpertRanks, values: list[Floats], n: int, rng: np.random.Generator, most: int = MOST_PERMUTED
 ) -> tuple[Floats, Floats]:
     """ρ of measures with the experts, and the same when the measures' texts are renamed within documents.
 
@@ -463,6 +463,8 @@ def permuted_correlations(
         Of each measure, laid out as `TextBlocks` of the documents say.
     n : int
         Permutations.
+    most : int
+        Of more pairs, so many are drawn.
 
     Returns
     -------
@@ -472,8 +474,8 @@ def permuted_correlations(
     robin = ranks.robin
     blocks = TextBlocks.of(robin.document)
     some = np.arange(len(robin))
-    if len(some) > MOST_PERMUTED:
-        some = np.sort(rng.choice(len(some), MOST_PERMUTED, replace=False))
+    if len(some) > most:
+        some = np.sort(rng.choice(len(some), most, replace=False))
     rank, first, second = ranks.rank[some], robin.first[some], robin.second[some]
     scores = [known_ranks(one) for one in values]
     mine = np.flatnonzero(robin.ranked)

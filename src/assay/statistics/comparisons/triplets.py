@@ -37,6 +37,8 @@ class PairCounts:
     names: Sequence[str]
     counts: NDArray[np.int32] = field(init=False)
     drawn: set[Triplet] = field(init=False, default_factory=set)
+    large: int = LARGE_POOL
+    """Items of a pool above which pairs are drawn by their items, not from a list of all."""
 
     def __post_init__(self) -> None:
         n = len(self.names)
@@ -45,7 +47,7 @@ class PairCounts:
         self._appeared = np.zeros(n, dtype=np.int64)
         self._thirds: dict[tuple[int, int], list[int]] = {}
         self._levels = Counter({0: n * (n - 1) // 2})
-        self._pairs = np.triu_indices(n, 1) if n <= LARGE_POOL else None
+        self._pairs = np.triu_indices(n, 1) if n <= self.large else None
 
     def add(self, triplet: Triplet) -> None:
         """Count a triplet that was drawn; one that holds an item of no interest any more is left out."""

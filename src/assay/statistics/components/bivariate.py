@@ -444,7 +444,7 @@ class JointFit:
 
     def root(self, value: float, start: Floats | None = None) -> tuple[float, Floats]:
         """Return √(deviance with this correlation minus that of the fit), and the parameters there."""
-        theta, deviance = _search(self, self.theta if start is None else start, value)
+        theta, deviance = minimize_deviance(self, self.theta if start is None else start, value)
         return float(np.sqrt(max(deviance - self.deviance, 0.0))), theta
 
     def interval(self, level: float, df: float, lowest: float, highest: float) -> tuple[float, float]:
@@ -503,7 +503,7 @@ class JointFit:
 
 
 def fit_joint(
-    value: Floats, families: tuple[Family, Family], measured: frozenset[str], block: Ints
+    value: Floats, families: tuple[Family, Family], measured: frozenset[str], block: Ints, most_cells: int = MOST_CELLS
 ) -> JointFit | None:  # fmt: skip
     """Fit both families jointly; None if they share no object, or blocks are too large.
 
@@ -513,6 +513,8 @@ def fit_joint(
         What indexes the objects.
     block : (labels,) int
         The object of each label, coarse enough to contain all nested facets.
+    most_cells : int
+        Numbers in the matrices of all blocks above which nothing is fitted.
     """
     parameters = parameters_of(*families, measured)
     between = next((n for n, p in enumerate(parameters) if len(p.families) == 2 and p.index == measured), None)
@@ -522,7 +524,7 @@ def fit_joint(
     likelihood: JointLikelihood | None = strata_of(value, families, parameters)
     if likelihood is None:
         size = np.bincount(block).astype(float)
-        if float((size**2).sum()) * len(parameters) > MOST_CELLS:
+        if float((size**2).sum()) * len(parameters) > most_cells:
             return None
         likelihood = JointBlocks(value, families, parameters, block)
     each = [np.maximum(f.theta, INSIDE * f.theta.sum()) for f in families]
@@ -537,7 +539,7 @@ def fit_joint(
     for guess in (0.5, -0.5):
         start = theta.copy()
         start[between] = guess * np.sqrt(theta[own[0]] * theta[own[1]])
-        found = _search(fitted, start, None)
+        found = minimize_deviance(fitted, start, None)
         best = found if best is None or found[1] < best[1] else best
         if best[0][between] > 0:
             break
@@ -545,8 +547,11 @@ def fit_joint(
     return JointFit(likelihood, *best, fitted.objects, fitted.n_variances, scale)
 
 
-def _search(fit: JointFit, theta: Floats, held: float | None) -> tuple[Floats, float]:
-    """Scoring steps in roots of variances; with ``held``, the objects' covariance follows from their variances."""
+def minimize_deviance(fit: JointFit, theta: Floats, held: float | None = None) -> tuple[Floats, float]:
+    """Return the parameters of the least deviance from a start, and it; with ``held``, of those with this correlation.
+
+    Scoring steps in roots of variances; with ``held``, the objects' covariance follows from their variances.
+    """
     n = fit.n_variances
     first, second, between = fit.objects
     x = np.concatenate([np.sqrt(np.maximum(theta[:n], 0.0)), theta[n:]])

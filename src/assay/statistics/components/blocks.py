@@ -126,11 +126,12 @@ def few_levels(n: int, least: int, name: str) -> str | None:
     return f"{counted(n, 'level')} of {name} have {counted(n - 1, 'difference')}, and {least} are needed at least"
 
 
-def left_over(terms: Terms) -> tuple[int, float]:
+def left_over(terms: Terms, most_ranked: int = MOST_RANKED) -> tuple[int, float]:
     """What no level of any term explains: how many contrasts of labels, and the sum of their squares.
 
     If residual degrees of freedom exist and their squares are 0, the likelihood is unbounded as the residual variance
-    goes to 0. Labels that are alone in a level of a term are explained by it and are removed first.
+    goes to 0. Labels that are alone in a level of a term are explained by it and are removed first. Of more labels
+    times levels than ``most_ranked``, the rank of the levels is bounded, not computed.
     """
     widest = _widest(terms.codes)
     kept = np.arange(len(terms))
@@ -145,7 +146,7 @@ def left_over(terms: Terms) -> tuple[int, float]:
         return 0, 0.0
     codes = [cross_codes(c[kept])[0] for c in widest] or [np.zeros(len(kept), dtype=np.int64)]
     y = terms.value[kept] - terms.value[kept].mean()
-    return _residual_squares(y, codes)
+    return _residual_squares(y, codes, most_ranked)
 
 
 def _widest(codes: Sequence[Ints]) -> list[Ints]:
@@ -157,7 +158,7 @@ def _widest(codes: Sequence[Ints]) -> list[Ints]:
     return kept
 
 
-def _residual_squares(y: Floats, codes: Sequence[Ints]) -> tuple[int, float]:
+def _residual_squares(y: Floats, codes: Sequence[Ints], most_ranked: int) -> tuple[int, float]:
     """Degrees of freedom and squares that are left when every level has its own mean."""
     from scipy import sparse
 
@@ -175,7 +176,7 @@ def _residual_squares(y: Floats, codes: Sequence[Ints]) -> tuple[int, float]:
         squares = float(np.sum((y - design @ solved) ** 2))
         if squares > exact * float(y @ y):
             break  # the residual is clearly not zero
-    if n * design.shape[1] <= MOST_RANKED:
+    if n * design.shape[1] <= most_ranked:
         return n - int(np.linalg.matrix_rank(design.toarray())), squares
     return max(n - design.shape[1] + len(codes) - 1, 1), squares
 
@@ -207,13 +208,13 @@ def anova(terms: Terms) -> Floats:
     return np.asarray(np.linalg.solve(left, right), dtype=float)
 
 
-def sequential_squares(terms: Terms) -> tuple[Floats, Floats]:
+def sequential_squares(terms: Terms, most: int = MOST_SEQUENTIAL) -> tuple[Floats, Floats]:
     """Degrees of freedom and sums of squares of each term given those before it, then of the residual: (terms + 1,).
 
-    NaN for a table whose rank is not computed.
+    NaN for a table of more labels times levels than ``most``, whose rank is not computed.
     """
     df, left = [len(terms) - 1.0], [float(((terms.value - terms.value.mean()) ** 2).sum())]
-    if len(terms) * sum(terms.levels) > MOST_SEQUENTIAL:
+    if len(terms) * sum(terms.levels) > most:
         return np.full(len(terms.codes) + 1, np.nan), np.full(len(terms.codes) + 1, np.nan)
     for k in range(1, len(terms.codes) + 1):
         columns = np.concatenate([code[:, None] == np.arange(int(code.max()) + 1) for code in terms.codes[:k]], axis=1)
@@ -446,9 +447,11 @@ class Blocks:
     across: tuple[int, ...]
     groups: tuple[Group, ...]
     restricted: bool = True
+    most_dense: int = MOST_DENSE
+    """Levels across blocks up to which their matrix is inverted."""
 
     @classmethod
-    def of(cls, terms: Terms, restricted: bool = True) -> Blocks:
+    def of(cls, terms: Terms, restricted: bool = True, most_dense: int = MOST_DENSE) -> Blocks:
         """Collapse labels to cells and cut them into the blocks that cost least; without terms all are one cell."""
         cell, n = cross_codes(np.zeros(len(terms), dtype=np.int64), *terms.codes)
         number = np.bincount(cell, minlength=n).astype(float)
@@ -458,10 +461,11 @@ class Blocks:
         first = np.empty(n, dtype=np.int64)
         first[cell] = np.arange(len(cell))
         codes = tuple(c[first] for c in terms.codes)
-        block, within = _cheapest_blocks(codes, n)
+        block, within = _cheapest_blocks(codes, n, most_dense)
         across = tuple(k for k in range(len(codes)) if k not in within)
         groups = _groups(block, codes, within, across)
-        return cls(mean, number, inside if n < len(cell) else 0.0, codes, within, across, groups, restricted)
+        inside = inside if n < len(cell) else 0.0
+        return cls(mean, number, inside, codes, within, across, groups, restricted, most_dense)
 
     @cached_property
     def n(self) -> int:
@@ -542,7 +546,7 @@ class _Solution:
         # The residual is never quite 0, so that every block has an inverse; a variance of this size is reported as 0.
         self.theta[-1] = max(self.theta[-1], 1e-11 * max(float(self.theta.sum()), 1e-300))
         self.q = int(blocks.starts[-1])
-        self.dense = self.q <= MOST_DENSE
+        self.dense = self.q <= blocks.most_dense
         self.log_det = 0.0
         self.inverse: list[Floats] = []
         for group in blocks.groups:
@@ -750,7 +754,7 @@ class _Solution:
 # -- Cutting into blocks -----------------------------------------------------------------------------
 
 
-def _cheapest_blocks(codes: Sequence[Ints], n: int) -> tuple[Ints, tuple[int, ...]]:
+def _cheapest_blocks(codes: Sequence[Ints], n: int, most_dense: int) -> tuple[Ints, tuple[int, ...]]:
     """The term whose levels make the blocks of n cells, so that blocks and what reaches across them cost least."""
     best: tuple[float, Ints, tuple[int, ...]] | None = None
     for block in (*codes, np.arange(n)):
@@ -760,7 +764,7 @@ def _cheapest_blocks(codes: Sequence[Ints], n: int) -> tuple[Ints, tuple[int, ..
         numbers = float((size.astype(float) ** 2).sum()) * (1 + len(within))
         if numbers > MOST_CELLS:
             continue
-        joined = float(across) ** 3 if across <= MOST_DENSE else 400.0 * float(MOST_DENSE) ** 2.5
+        joined = float(across) ** 3 if across <= most_dense else 400.0 * float(most_dense) ** 2.5
         # Roughly, operations: factors of the blocks, of what joins them, numpy's calls, memory that is walked.
         cost = 4 * float((size.astype(float) ** 3).sum()) + joined + 2000 * len(size) ** 0.5 + numbers * 8
         if best is None or cost < best[0]:

@@ -8,7 +8,7 @@ minimised over variances of 0 and above, and the step is halved until the devian
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Protocol, Self
 
@@ -67,13 +67,15 @@ class RemlFit:
         return found
 
 
-def fit(likelihood: Likelihood, starts: Sequence[Floats], tolerance: float = 1e-9) -> RemlFit:
+def fit(
+    likelihood: Likelihood, starts: Sequence[Floats], tolerance: float = 1e-9, most_steps: int = MOST_STEPS
+) -> RemlFit:
     """Return the maximum-likelihood variances from each start; later starts only if the first ends at a bound."""
     best: RemlFit | None = None
     for start in starts:
         if not np.isfinite(start).all() or not start.sum() > 0:
             continue
-        found = _search(likelihood, np.maximum(start, INSIDE * np.maximum(start, 0).sum()), tolerance)
+        found = _search(likelihood, np.maximum(start, INSIDE * np.maximum(start, 0).sum()), tolerance, most_steps)
         if best is None or found.deviance < best.deviance - 1e-9:
             best = found
         if best.converged and not any(best.at_zero):
@@ -82,8 +84,8 @@ def fit(likelihood: Likelihood, starts: Sequence[Floats], tolerance: float = 1e-
     return best
 
 
-def _search(likelihood: Likelihood, theta: Floats, tolerance: float) -> RemlFit:
-    theta, deviance, converged = _descend(likelihood, theta, tolerance)
+def _search(likelihood: Likelihood, theta: Floats, tolerance: float, most_steps: int) -> RemlFit:
+    theta, deviance, converged = _descend(likelihood, theta, tolerance, most_steps=most_steps)
     low = theta < ZERO * theta.sum()
     if low.any() and (theta[low] > 0).any():
         # Variances near 0 are set to 0 if that is no worse.
@@ -95,13 +97,13 @@ def _search(likelihood: Likelihood, theta: Floats, tolerance: float) -> RemlFit:
 
 
 def _descend(
-    likelihood: Likelihood, theta: Floats, tolerance: float, along: Floats | None = None
+    likelihood: Likelihood, theta: Floats, tolerance: float, along: Floats | None = None, most_steps: int = MOST_STEPS
 ) -> tuple[Floats, float, bool]:
     """Scoring steps until nothing is gained; with ``along``, only moves with along'δ = 0 are made."""
     deviance = likelihood.deviance(theta)
     if not np.isfinite(deviance):
         return theta, deviance, False  # impossible variances have no gradient
-    for _ in range(MOST_STEPS):
+    for _ in range(most_steps):
         gradient, curvature = likelihood.derivatives(theta)
         move = bounded_step(curvature, gradient, theta, along, 0.0)
         gain = -float(gradient @ move)
@@ -224,8 +226,8 @@ def profile(fitted: RemlFit, quantity: Ratio, confidence: float, df: float | Non
     error = standard_error(fitted, quantity)
     scale = error if np.isfinite(error) and error > 0 else max(value, 0.05 * _total(fitted, quantity))
     down, up = _Side(fitted, quantity), _Side(fitted, quantity)
-    low = 0.0 if value <= 0 else find_end(down, value, -scale, level, 0.0)
-    return low, find_end(up, value, scale, level, cap)
+    low = 0.0 if value <= 0 else find_end(down.root, value, -scale, level, 0.0)
+    return low, find_end(up.root, value, scale, level, cap)
 
 
 def profile_p(fitted: RemlFit, quantity: Ratio, null: float, df: float | None = None) -> float:
@@ -288,7 +290,7 @@ def project_variances(theta: Floats, along: Floats, target: float) -> Floats | N
     return None
 
 
-def find_end(side: _Side, value: float, step: float, level: float, bound: float) -> float:
+def find_end(root_at: Callable[[float], float], value: float, step: float, level: float, bound: float) -> float:
     """The value at which the root deviance reaches the level on one side: secants within a bracket."""
     inner, inner_root = value, 0.0
     outer, outer_root = bound, np.nan
@@ -296,12 +298,12 @@ def find_end(side: _Side, value: float, step: float, level: float, bound: float)
     for _ in range(60):
         at = min(max(at, bound), value) if step < 0 else max(min(at, bound), value)
         if at == bound and np.isfinite(bound):
-            root = side.root(bound if step < 0 else 1 - 1e-9)
+            root = root_at(bound if step < 0 else 1 - 1e-9)
             if root <= level:
                 return bound
             outer, outer_root = bound, root
         else:
-            root = side.root(at)
+            root = root_at(at)
             if abs(root - level) < 2e-3:
                 return at
             if root < level:
