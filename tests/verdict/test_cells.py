@@ -46,7 +46,10 @@ def sums_of(m):
 
 def judge_cells(means=None, *, members=2, people=3, at=None, **kept):
     judge = np.array([False] * people + [True] * members)
-    tables = SimpleNamespace(lessons=True, people=~judge, lesson_means=None, item=np.zeros((1, 1, 1)))
+    rater = np.arange(len(judge))
+    tables = LabelTables.of(
+        np.ones((len(judge), 1)), 0 * rater, rater, np.arange(1), np.zeros(1, int), ~judge, lessons=True
+    )
     found = JudgeCells(tables, judge, None, (), True, at or Boundaries(), 0.05)
     made = JudgeMoments(None, judge)
     if means is not None:
