@@ -321,7 +321,7 @@ def test_fairness_is_a_regression_within_annotators_with_objects_as_clusters(oth
         meat += np.outer(score, score)
     n = sizes[0] + sizes[other]
     error = math.sqrt((bread @ meat @ bread)[3, 3] * n / (n - 1))
-    one = cells_of._group_difference(0, other, sizes)
+    one = cells_of.group_difference(0, other, sizes)
     assert one.measure == f"{'abc'[other]} minus a"
     assert one.judge == pytest.approx(fitted[3])
     value = 0.5 * cells_of.deviation - abs(fitted[3])

@@ -367,17 +367,17 @@ def test_read_joins_numbers_and_text_if_scales_are_stated() -> None:
         return Rows(pl.DataFrame({"label": labels} | more), reading=Reading("t.csv", 1), scales=scales)
 
     same = [part([1]), part([2])]
-    assert registry._unify_types(same) is same
+    assert registry.unify_types(same) is same
     texts = [part(["a"]), part(["b"])]
-    assert registry._unify_types(texts) is texts
+    assert registry.unify_types(texts) is texts
     with pytest.raises(DataError, match=r"t.csv and t.csv: labels are text in one and numbers in the other"):
-        registry._unify_types([part([1]), part(["b"])])
+        registry.unify_types([part([1]), part(["b"])])
     with pytest.raises(DataError, match="labels are text in one"):
-        registry._unify_types([part([1], {}), part(["b"])])
-    both = registry._unify_types([part([1], {}), part(["b"], {})])
+        registry.unify_types([part([1], {}), part(["b"])])
+    both = registry.unify_types([part([1], {}), part(["b"], {})])
     assert [one.labels["label"].to_list() for one in both] == [["1"], ["b"]]
     with pytest.raises(DataError, match="have different columns; read them separately"):
-        registry._unify_types([part([1]), Rows(pl.DataFrame({"x": [1]}), reading=Reading("t.csv", 1))])
+        registry.unify_types([part([1]), Rows(pl.DataFrame({"x": [1]}), reading=Reading("t.csv", 1))])
 
 
 # -- slips of the keyboard ---------------------------------------------------------------------------------
@@ -472,18 +472,18 @@ def test_arithmetic_distinguishes_rounded_mean(people: int, categories: int) -> 
     for _ in range(40):
         truth = rng.uniform(1, categories, 60)
         given = np.round(truth + 0.2 * categories * rng.normal(size=(people + 1, 60))).clip(1, categories)
-        assert cells._arithmetic(given[0], given[1:]) is None
+        assert cells.arithmetic_of(given[0], given[1:]) is None
         mean = given[1:].mean(axis=0)
         either = np.where(rng.random(60) < 0.5, np.floor(mean + 0.5), np.ceil(mean - 0.5))
-        assert cells._arithmetic(either, given[1:]) == "rounded mean"
+        assert cells.arithmetic_of(either, given[1:]) == "rounded mean"
 
 
 def test_arithmetic_rounded_mean_requires_ten_rows() -> None:
     others = np.array([[1.0] * 14, [3.0] * 10 + [2.0] * 4])
     column = np.array([2.0] * 10 + [1.0, 2.0, 1.0, 2.0])
-    assert cells._arithmetic(column, others) == "rounded mean"
-    assert cells._arithmetic(column[1:], others[:, 1:]) is None
-    assert cells._arithmetic(np.where(np.arange(14) == 3, 3.0, column), others) is None
+    assert cells.arithmetic_of(column, others) == "rounded mean"
+    assert cells.arithmetic_of(column[1:], others[:, 1:]) is None
+    assert cells.arithmetic_of(np.where(np.arange(14) == 3, 3.0, column), others) is None
 
 
 def test_read_rounded_mean_is_ambiguous(tmp_path: Path) -> None:
