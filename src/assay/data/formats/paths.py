@@ -174,6 +174,7 @@ class Argilla(Export):
         self.rankings: set[str] = set()
 
     def records(self) -> Sequence[Record]:
+        """The records of the file."""
         # With the names of label classes, which the Hub stores as numbers.
         suffix = self.path.suffix.lower()
         if suffix in (".csv", ".tsv"):
@@ -196,9 +197,11 @@ class Argilla(Export):
         return found
 
     def place_of(self, record: Record, number: int) -> str:
+        """The place of a record, in words."""
         return f"record {number} ({record.get('id')})"
 
     def fields_of(self, record: Record) -> dict[str, Any]:
+        """The fields of a record's item that the user knows."""
         if isinstance(record.get("fields"), dict):
             return {**(record.get("metadata") or {}), **record["fields"]}
         own = {"id", "status", "_server_id"}
@@ -206,7 +209,7 @@ class Argilla(Export):
         return {k: v for k, v in record.items() if k not in own and not k.endswith(parts)}
 
     def answers(self, record: Record) -> Iterator[PlatformAnswer | str]:
-        # Responses of humans, and suggestions of judges; lists become one label, in their order for a ranking.
+        """Responses of humans, and suggestions of judges; lists become one label, in their order for a ranking."""
         suggested = dict(_suggestions(record))
         for question, user, status, value in _responses(record):
             if user is None:
@@ -227,6 +230,7 @@ class Argilla(Export):
         return answer(who, value, question, kind, about=about)
 
     def finish(self, criteria: Sequence[str] | None) -> Sequence[str] | None:
+        """Add notes and scales, and return the questions to read."""
         if self.rankings and not self.settings.rankings and not self.questions:
             self.intake.note(f"assumed to be rankings: {listing(sorted(self.rankings))} (if wrong, set rankings=[...])")
         if not self.settings.users:
@@ -318,21 +322,24 @@ class Prodigy(Export):
         self.options: dict[Any, None] = {}
 
     def records(self) -> Sequence[Record]:
+        """The records of the file."""
         return json_objects(self.path)
 
     def name_of(self, name: str | None, record: Record, place: str) -> str:
+        """The item id: the user's own, otherwise the platform's."""
         if name is None:
             self.intake.note("items are named by the hash of their input; name your own field with item=...")
         return str(record.get("_input_hash")) if name is None else name
 
     def attributes(self, record: Record, name: str | None) -> Record | None:
-        # The user's own fields, if the task has an answer.
+        """The user's own fields, if the task has an answer."""
         if isinstance(self._answer(record), str) or not find(record, "_annotator_id", "_session_id"):
             return None
         own = ("answer", "accept", "options", "config", "label")
         return {k: v for k, v in record.items() if not k.startswith("_") and k not in own}
 
     def answers(self, record: Record) -> Iterator[PlatformAnswer | str]:
+        """The answers in a record, or the reasons why entries are none."""
         found = self._answer(record)
         if isinstance(found, str):
             yield found
@@ -371,6 +378,7 @@ class Prodigy(Export):
         )
 
     def finish(self, criteria: Sequence[str] | None) -> Sequence[str] | None:
+        """Add notes and scales, and return the questions to read."""
         options, pair, question, answers = list(self.options), self.settings.pair, self.settings.question, self.intake
         for option in pair or ():
             if option not in options:
@@ -416,6 +424,7 @@ class Promptfoo(Export):
         self.grader, self.named = "promptfoo grader", False
 
     def records(self) -> Sequence[Record]:
+        """The records of the file."""
         if self.path.suffix.lower() in (".csv", ".tsv"):
             raise DataError(
                 f"{self.path}: a CSV of promptfoo does not contain which assertions gave a score, nor which model; "
@@ -440,14 +449,16 @@ class Promptfoo(Export):
         return results
 
     def fields_of(self, record: Record) -> dict[str, Any]:
+        """The fields of a record's item that the user knows."""
         return dict(find(record, "vars") or find(record, "testCase.vars") or {})
 
     def name_of(self, name: str | None, record: Record, place: str) -> str:
-        # The test, and the provider and prompt if there are several.
+        """The test, and the provider and prompt if there are several."""
         said = {" @ ": _system(record), " / prompt ": record.get("promptIdx")}
         return _test(name, record) + "".join(f"{k}{v}" for k, v in said.items() if self.several[k])
 
     def attributes(self, record: Record, name: str | None) -> Record | None:
+        """The attributes of the item."""
         prompt = record.get("prompt")
         if isinstance(prompt, dict):
             prompt = prompt.get("label") or prompt.get("raw")
@@ -456,7 +467,7 @@ class Promptfoo(Export):
         return {k: v for k, v in found.items() if v is not None}
 
     def answers(self, record: Record) -> Iterator[PlatformAnswer | str]:
-        # One answer per assertion; equal names are numbered in the order of the assertions.
+        """One answer per assertion; equal names are numbered in the order of the assertions."""
         grading = record.get("gradingResult")
         if not grading:
             yield NO_OUTPUT if record.get("error") else EMPTY
@@ -480,7 +491,7 @@ class Promptfoo(Export):
                 yield answer(who, one.get(self.settings.value), criterion, by)
 
     def finish(self, criteria: Sequence[str] | None) -> Sequence[str] | None:
-        # Answers to a test that was run again are numbered.
+        """Answers to a test that was run again are numbered."""
         asked: Counter[tuple[str, str, str | None]] = Counter()
         for one in self.intake.answers:
             key = one.item, one.annotator, one.criterion
@@ -515,6 +526,7 @@ class DeepEval(Export):
     ids = ("name",)
 
     def records(self) -> Sequence[Record]:
+        """The records of the file."""
         found = load_json(self.path)
         found = found.get("testRunData", found) if isinstance(found, dict) else {}
         cases = [*(found.get("testCases") or ()), *(found.get("conversationalTestCases") or ())]
@@ -525,12 +537,14 @@ class DeepEval(Export):
         return cases
 
     def fields_of(self, record: Record) -> dict[str, Any]:
+        """The fields of a record's item that the user knows."""
         about = find(record, "metadata", "additionalMetadata")
         own = {"name": record.get("name"), "input": record.get("input"), "output": record.get("actualOutput")}
         own |= {"expected": record.get("expectedOutput"), **(about if isinstance(about, dict) else {})}
         return {name: value for name, value in own.items() if isinstance(value, str | int | float)}
 
     def answers(self, record: Record) -> Iterator[PlatformAnswer | str]:
+        """The answers in a record, or the reasons why entries are none."""
         wanted = self.settings.criteria or ()
         for one in record.get("metricsData") or ():
             label = one.get("success" if self.settings.value == "pass" else "score")
@@ -556,6 +570,7 @@ class LmEval(Export):
     ids = ("doc_id",)
 
     def records(self) -> Sequence[Record]:
+        """The records of the file."""
         found = json_objects(self.path)
         metrics = list(dict.fromkeys(str(name) for record in found for name in record["metrics"]))
         if not self.settings.criteria:
@@ -568,20 +583,23 @@ class LmEval(Export):
         return found
 
     def fields_of(self, record: Record) -> dict[str, Any]:
+        """The fields of a record's item that the user knows."""
         document = record.get("doc")
         return {"doc_id": record.get("doc_id"), **(document if isinstance(document, dict) else {})}
 
     def name_of(self, name: str | None, record: Record, place: str) -> str:
-        # Item 0 of each task in a table of several tasks is a different item.
+        """Item 0 of each task in a table of several tasks is a different item."""
         task = TASK.fullmatch(self.path.stem)
         return name or (f"{task[1]}/" if task else "") + str(record["doc_id"])
 
     def attributes(self, record: Record, name: str | None) -> Record | None:
+        """The attributes of the item."""
         output = next(iter(record.get("filtered_resps") or ()), None)
         own = {**self.fields_of(record), "target": record.get("target"), "output": output}
         return {key: value for key, value in own.items() if isinstance(value, str | int | float)}
 
     def answers(self, record: Record) -> Iterator[PlatformAnswer | str]:
+        """The answers in a record, or the reasons why entries are none."""
         wanted = self.settings.criteria or ()
         for metric in record["metrics"]:
             value = record.get(metric)
@@ -613,6 +631,7 @@ class MLflow(Export):
         """In a table, the column of each metric whose scores a judge gave."""
 
     def records(self) -> Sequence[Record]:
+        """The records of the file."""
         csv = self.path.suffix.lower() in (".csv", ".tsv")
         found = read_delimited(self.path).to_dicts() if csv else table_records(self.path)
         if isinstance(found, dict) and isinstance(found.get("columns"), list) and isinstance(found.get("data"), list):
@@ -652,10 +671,12 @@ class MLflow(Export):
         return judged
 
     def place_of(self, record: Record, number: int) -> str:
+        """The place of a record, in words."""
         trace = None if self.judged is not None else find(record, *self.ids)
         return f"row {number}" + (f" ({trace})" if trace else "")
 
     def attributes(self, record: Record, name: str | None) -> Record | None:
+        """The attributes of the item."""
         kept: Sequence[str] = ("request", "response", "request_preview", "response_preview", "inputs", "outputs")
         if self.judged is not None:
             ends = ("/justification", "/rationale")
@@ -663,6 +684,7 @@ class MLflow(Export):
         return {k: record[k] for k in kept if record.get(k) is not None}
 
     def answers(self, record: Record) -> Iterator[PlatformAnswer | str]:
+        """The answers in a record, or the reasons why entries are none."""
         if self.judged is None:
             yield from map(self._assessment, parse_cell(record.get("assessments")) or ())
             return
@@ -720,27 +742,33 @@ class Inspect(Export):
         self.edited = 0
 
     def records(self) -> Any:
+        """The records of the file."""
         # Sample by sample, because logs are large.
         return self.samples
 
     def fields_of(self, record: Record) -> dict[str, Any]:
+        """The fields of a record's item that the user knows."""
         return dict(record.get("metadata") or {})
 
     def place_of(self, record: Record, number: int) -> str:
+        """The place of a record, in words."""
         return f"sample {record.get('id')}, epoch {record.get('epoch')}"
 
     def name_of(self, name: str | None, record: Record, place: str) -> str:
+        """The item id: the user's own, otherwise the platform's."""
         # With the evaluated model, if with_model is set.
         own = name or str(record["id"])
         return f"{own}@{find(self.header, 'eval.model')}" if self.settings.with_model else own
 
     def attributes(self, record: Record, name: str | None) -> Record | None:
+        """The attributes of the item."""
         plain = {k: v for k, v in self.fields_of(record).items() if isinstance(v, str | int | float | bool)}
         about = {"input": record.get("input"), "target": record.get("target")}
         about |= {"output": find(record, "output.completion"), **plain, "system": find(self.header, "eval.model")}
         return {k: v for k, v in about.items() if v is not None}
 
     def answers(self, record: Record) -> Iterator[PlatformAnswer | str]:
+        """The answers in a record, or the reasons why entries are none."""
         if record.get("error"):
             yield FAILED
         epoch = int(record.get("epoch") or 1)
@@ -780,7 +808,7 @@ class Inspect(Export):
         return self.graders.get(scorer) or said or role or scorer
 
     def finish(self, criteria: Sequence[str] | None) -> Sequence[str] | None:
-        # A scorer in criteria includes all its aspects.
+        """A scorer in criteria includes all its aspects."""
         if self.rules:
             shown = listing(list(self.rules))
             self.intake.note(f"skipped rule-based scorers: {shown} (to read them, set criteria=[...])")
