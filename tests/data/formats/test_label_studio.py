@@ -425,7 +425,7 @@ def flat(*cells, **more):
     ],
 )  # fmt: skip
 def test_flat_cells_contain_json(rows, cell, scale, label):
-    """A cell that is no JSON of an answer is text, unless the control has other answers that are not choices."""
+    """A cell without the JSON of an answer is text, unless the control has other answers that are not choices."""
 
     def q(*cells):
         read = rows(flat(*cells), criteria=["q", "other"])

@@ -696,8 +696,8 @@ def test_read_prodigy_and_argilla_notes(put):
     path = put("flat.json", [FLAT[0], FLAT[1]])
     records = assay.read(path, users=USERS, scale=ARGILLA_SCALES)
     assert said_of(records) == (("assumed to be rankings: best (if wrong, set rankings=[...])",), gone, items)
-    told = assay.read(path, scale=ARGILLA_SCALES, rankings=["best"], suggestions=False)
-    assert said_of(told) == (("annotators are user ids; name them with users=...",), gone, items)
+    in_short = assay.read(path, scale=ARGILLA_SCALES, rankings=["best"], suggestions=False)
+    assert said_of(in_short) == (("annotators are user ids; name them with users=...",), gone, items)
     other = {**FLAT[1], "stars.responses.status": ["draft", "submitted"]}
     drafts = [{**FLAT[0], "stars.responses.status": ["draft", "draft"]}, other]
     assert said_of(assay.read(put("flat.json", drafts), scale=ARGILLA_SCALES))[1] == ["3 rows: draft, never submitted"]
@@ -710,7 +710,7 @@ def export(kind, name="f.json", **options):
     return kind(Path(name), None, FormatSettings(**options))
 
 
-def told(one):
+def in_short(one):
     """An answer in short; a reason unchanged."""
     return one if isinstance(one, str) else (one.annotator, one.label, one.criterion, one.kind)
 
@@ -759,7 +759,7 @@ def test_export_names_records_by_place(put):
     ],
 )  # fmt: skip
 def test_argilla_responses_and_suggestions(record, found):
-    assert [told(one) for one in export(paths.Argilla).answers(record)] == found
+    assert [in_short(one) for one in export(paths.Argilla).answers(record)] == found
 
 
 def test_argilla_rankings_are_found_by_orders(put):
@@ -791,7 +791,7 @@ def test_argilla_lists_are_spans_sets_or_rankings(put):
         found = export(
             paths.Argilla, put("r.json", [{"q.responses": [value], "q.responses.users": ["ann"]}]), **options
         )
-        return [told(one) for record in found.records() for one in found.answers(record)]
+        return [in_short(one) for record in found.records() for one in found.answers(record)]
 
     assert said([{"start": 1}]) == [paths.SPANS]
     assert said(["b", 1]) == [("ann", "1|b", "q", "human")]
@@ -832,10 +832,10 @@ def test_prodigy_annotator_of_task():
     task = {"answer": "accept", "options": [{"id": "a"}, {"id": "b"}, {"id": "c"}], "accept": ["b"], "text": "t"}
     one = export(paths.Prodigy, pair=["a", "b"], dataset="set")
     (found,) = one.answers({**task, "_session_id": "set-ann", "_annotator_id": ""})
-    assert told(found) == ("ann", 1, None, "human")
+    assert in_short(found) == ("ann", 1, None, "human")
     assert [next(one.answers({**task, "accept": [x], "_session_id": "s"})).label for x in "abc"] == [-1, 1, 0]
     (nobody,) = one.answers(task)
-    assert told(nobody) == ("", "b", None, "human")
+    assert in_short(nobody) == ("", "b", None, "human")
     about = {**task, "_session_id": "s", "_input_hash": 3, "label": "L", "config": {}, "note": 5}
     assert one.attributes(about, None) == {"text": "t", "note": 5}
     assert one.attributes(task, None) is None
@@ -896,7 +896,9 @@ def test_promptfoo_fields_of_output():
 def test_promptfoo_assertions():
     def said(*components, **options):
         one = export(paths.Promptfoo, **options)
-        return [told(x) for x in one.answers({"gradingResult": {"componentResults": [*components]}})], one.intake.notes
+        return [
+            in_short(x) for x in one.answers({"gradingResult": {"componentResults": [*components]}})
+        ], one.intake.notes
 
     def of(kind, metric=None, **more):
         return {"score": 0.5, "pass": True, "assertion": {"type": kind, "metric": metric}, **more}
@@ -917,7 +919,9 @@ def test_promptfoo_assertions():
     assert list(one.answers({"gradingResult": None, "error": "x"})) == [paths.NO_OUTPUT]
     assert list(one.answers({"gradingResult": {}})) == [intake.EMPTY]
     alone = {"score": 1, "assertion": {"type": "select-best"}}
-    assert [told(x) for x in one.answers({"gradingResult": alone})] == [("promptfoo grader", 1, "select-best", "judge")]
+    assert [in_short(x) for x in one.answers({"gradingResult": alone})] == [
+        ("promptfoo grader", 1, "select-best", "judge")
+    ]
 
 
 def test_promptfoo_finds_results(put):
@@ -955,7 +959,7 @@ def test_deepeval_fields_and_answers():
     assert one.fields_of({"name": "n", "metadata": "text"}) == {"name": "n"}
 
     def said(metric, **options):
-        return [told(x) for x in export(paths.DeepEval, **options).answers({"metricsData": [metric]})]
+        return [in_short(x) for x in export(paths.DeepEval, **options).answers({"metricsData": [metric]})]
 
     metric = {"name": "Tone [GEval] [Geval]", "score": 0.0, "success": False, "evaluationModel": "gpt"}
     assert said(metric) == [("gpt", 0.0, "Tone [GEval]", "judge")]
@@ -976,7 +980,7 @@ def test_lm_eval_fields_and_answers():
     assert one.attributes(sample, None) == {"doc_id": 4, "a": 1, "target": "t", "output": "o"}
     assert one.attributes({"doc_id": 4, "doc": "text", "filtered_resps": None}, None) == {"doc_id": 4}
     sample = {"metrics": ["acc", "tone", "more"], "acc": 1, "tone": 0}
-    assert [told(x) for x in one.answers(sample)] == [
+    assert [in_short(x) for x in one.answers(sample)] == [
         paths.BY_RULE, ("lm-eval judge", 0, "tone", "judge"), paths.BY_RULE,
     ]  # fmt: skip
     assert list(one.answers({"metrics": ["tone"], "tone": [1]})) == [intake.UNSCORED]
@@ -1011,7 +1015,7 @@ def of_trace(by, who="x", value=3, **more):
 )  # fmt: skip
 def test_mlflow_answer_of_assessment(one, found):
     (said,) = export(paths.MLflow, judge="mine").answers({"assessments": [one]})
-    assert told(said) == found
+    assert in_short(said) == found
 
 
 def test_mlflow_time_of_assessment():
@@ -1055,7 +1059,7 @@ def test_mlflow_place_and_fields_of_rows():
     table = {"tone/v1/score": 0, "tone/v1/justification": "x", "input": "i", "trace_id": "t1"}
     assert one.place_of(table, 3) == "row 3"
     assert one.attributes(table, None) == {"input": "i", "trace_id": "t1"}
-    assert [told(x) for x in one.answers(table)] == [("mlflow judge", 0, "tone", "judge")]
+    assert [in_short(x) for x in one.answers(table)] == [("mlflow judge", 0, "tone", "judge")]
     assert [list(one.answers({"tone/v1/score": x})) for x in (None, "")] == [[intake.UNSCORED]] * 2
     assert list(export(paths.MLflow).answers({"assessments": None})) == []
 
@@ -1148,7 +1152,7 @@ def test_inspect_rule_based_scorers(put, scorer, options, rule):
 def test_inspect_scores_of_sample(put):
     def said(sample, header=None, **options):
         return [
-            x if isinstance(x, str) else (*told(x), x.repeat, x.about)
+            x if isinstance(x, str) else (*in_short(x), x.repeat, x.about)
             for x in log(put, header, **options).answers(sample)
         ]
 
