@@ -174,8 +174,7 @@ class Argilla(Export):
         self.rankings: set[str] = set()
 
     def records(self) -> Sequence[Record]:
-        """The records of the file."""
-        # With the names of label classes, which the Hub stores as numbers.
+        """The records, with the names of label classes, which the Hub stores as numbers."""
         suffix = self.path.suffix.lower()
         if suffix in (".csv", ".tsv"):
             raise DataError(
@@ -742,8 +741,7 @@ class Inspect(Export):
         self.edited = 0
 
     def records(self) -> Any:
-        """The records of the file."""
-        # Sample by sample, because logs are large.
+        """The records, sample by sample, because logs are large."""
         return self.samples
 
     def fields_of(self, record: Record) -> dict[str, Any]:
@@ -755,8 +753,7 @@ class Inspect(Export):
         return f"sample {record.get('id')}, epoch {record.get('epoch')}"
 
     def name_of(self, name: str | None, record: Record, place: str) -> str:
-        """The item id: the user's own, otherwise the platform's."""
-        # With the evaluated model, if with_model is set.
+        """The item id, with the evaluated model if with_model is set."""
         own = name or str(record["id"])
         return f"{own}@{find(self.header, 'eval.model')}" if self.settings.with_model else own
 
