@@ -569,7 +569,7 @@ def test_summary_counts_omitted_rows(found):
     ],
 )
 def test_draws_have_their_mean_and_the_percentiles_with_items_resampled(fixed, moving, wanted):
-    found = module._summarize_draws(np.array(fixed), np.array(moving), 0.9)
+    found = module.summarize_draws(np.array(fixed), np.array(moving), 0.9)
     assert (found.estimate, found.low, found.high) == pytest.approx(wanted[:3], nan_ok=True)
     assert found.reason == wanted[3] or wanted[3] is None
 

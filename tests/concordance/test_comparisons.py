@@ -18,12 +18,12 @@ from assay.concordance.comparisons import (
     Changes,
     Comparisons,
     _labels_to_swap,
-    _majorities,
     _medians,
-    _slots,
     _swap_labels,
     draw_humans,
+    majorities,
     row_means,
+    swap_slots,
 )
 from assay.data.ratings import Ratings
 from assay.data.scales import Interval, Nominal, Ordinal
@@ -266,7 +266,7 @@ def test_rows_have_their_mean_median_and_majority():
     nan = np.nan
     cells = np.array([[1, 2, 2, 4, nan], [nan] * 5, [5, nan, nan, nan, nan], [1, 1, 3, 3, nan], [3, 3, 1, 3, 1]])
     np.testing.assert_array_equal(row_means(cells), [9 / 4, nan, 5, 2, 11 / 5])
-    np.testing.assert_array_equal(_majorities(cells), [2, nan, 5, nan, 3])
+    np.testing.assert_array_equal(majorities(cells), [2, nan, 5, nan, 3])
     np.testing.assert_array_equal(_medians(cells, None), [2, nan, 5, 2, 3])
     between = np.array([[1.0, 2], [2, 3], [3, 4], [4, 5]])
     # To the one nearer 3; and at the centre, here 3.5, to the lower.
@@ -304,7 +304,7 @@ def test_labels_are_swapped_with_those_of_a_place():
     grid = [[1, 2, 4, np.nan], [np.nan, np.nan, 5, 9], [3, np.nan, np.nan, 8]]
     table = Ratings.of(from_grid(grid, Ordinal(1, 9), names=["a", "b", "j", "k"], judges=["j", "k"]))
     labels = Slice.of(table.answers)
-    slot = _slots(table, labels, "j")
+    slot = swap_slots(table, labels, "j")
     assert dict(zip(labels.value.tolist(), slot.tolist(), strict=True)) == {1: 1, 2: 2, 4: 0, 5: 0, 9: -1, 3: -1, 8: -1}
     assert _labels_to_swap(labels, slot).tolist() == [2, 0, 0]
     for place, swapped in ((0, {}), (1, {1: 4, 4: 1}), (2, {2: 4, 4: 2}), (3, {})):

@@ -128,15 +128,15 @@ def test_intervals_cover(design, n):
 def test_f_intervals_cover_a_population_of_annotators(k):
     """New annotators each time: intervals over items are too narrow for ICC(A,1), those from F are not."""
     from assay.concordance.coefficient import ICCSettings
-    from assay.concordance.measures import _icc
+    from assay.concordance.measures import intraclass_measure
 
     rng = np.random.default_rng(k)
     truth = 1 / (1 + 0.3**2 + 0.7**2)
     inside = {"f": 0, "items": 0, "sample": 0}
     for _ in range(400):
         cells = rng.normal(size=(50, 1)) + rng.normal(0, 0.3, k) + rng.normal(0, 0.7, (50, k))
-        found = _icc(sheet_of(cells), "A,1", ICCSettings())
-        these = _icc(sheet_of(cells), "A,1", ICCSettings(raters="fixed"))
+        found = intraclass_measure(sheet_of(cells), "A,1", ICCSettings())
+        these = intraclass_measure(sheet_of(cells), "A,1", ICCSettings(raters="fixed"))
         inside["f"] += found.f_test.low <= truth <= found.f_test.high
         inside["items"] += these.low <= truth <= these.high
         inside["sample"] += found.low <= truth <= found.high

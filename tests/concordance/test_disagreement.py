@@ -20,7 +20,7 @@ from assay.concordance.groups.disagreement import (
     _compare_categories,
     _groups,
     _items_with,
-    _span,
+    distance_unit,
     farthest_items,
     mean_distance,
 )
@@ -253,7 +253,7 @@ def test_farthest_items_orders_by_excess_then_distance():
     ],
 )  # fmt: skip
 def test_distance_unit_is_scale_range_or_observed_range(cells, scale, unit):
-    assert _span(Ratings.of(from_grid(cells, scale))) == unit
+    assert distance_unit(Ratings.of(from_grid(cells, scale))) == unit
 
 
 def test_kappa_of_categories_by_hand():

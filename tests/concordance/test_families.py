@@ -11,8 +11,8 @@ from assay import Annotations, agreement
 from assay.concordance.families import (
     MOST_LABELS,
     PEOPLE,
-    _colours,
     better_than_humans,
+    family_colours,
     label_shares,
     plot_coefficients,
     plot_labels,
@@ -350,9 +350,9 @@ def test_plot_labels_places_bars_over_label():
 
 def test_people_have_their_colour_and_every_other_rater_the_next():
     others = [c for c in pictures.PALETTE if c != pictures.HUMAN]
-    assert _colours(["x", PEOPLE, "y"]) == [others[0], pictures.HUMAN, others[1]]
+    assert family_colours(["x", PEOPLE, "y"]) == [others[0], pictures.HUMAN, others[1]]
     many = [f"m{k}" for k in range(len(others) + 1)]
-    assert _colours(many) == [*others, others[0]]
+    assert family_colours(many) == [*others, others[0]]
 
 
 def test_rater_name_of_rows():

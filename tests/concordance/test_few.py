@@ -23,7 +23,7 @@ from assay.concordance.measures import (
 from assay.data.annotations import Annotations
 from assay.data.scales import Interval, Nominal, Ordinal
 from assay.estimation.intervals import near_the_ends
-from assay.estimation.small_samples import EXACTLY, GROUPS, _group_squares
+from assay.estimation.small_samples import EXACTLY, GROUPS, group_squares
 
 
 def two(both: int, apart: int, neither: int) -> np.ndarray:
@@ -303,7 +303,7 @@ def test_tailed_interval_is_bounded_by_scale_and_few_labels():
 def test_many_squares_are_taken_in_groups():
     """The upper end of 6,000 squares does not depend on grouping those that are no part of the tail."""
     errors = np.random.default_rng(8).standard_t(5, size=6_000)
-    squares, often = _group_squares(errors**2)
+    squares, often = group_squares(errors**2)
     assert len(squares) == EXACTLY + GROUPS
     assert often.sum() == 6_000
     assert often @ squares == pytest.approx((errors**2).sum())

@@ -19,7 +19,7 @@ from assay.concordance.grading_scale import (
     row_means,
 )
 from assay.concordance.measures import icc, nmae
-from assay.concordance.words import JUDGES_MEAN, ONE_JUDGE, POOLED, _minus_others, _scale_number
+from assay.concordance.words import JUDGES_MEAN, ONE_JUDGE, POOLED, minus_others, scale_number
 from assay.data.annotations import Annotations
 from assay.data.scales import Interval
 from assay.errors import DataError, DesignError
@@ -499,14 +499,14 @@ def test_conditions_compare_each_judge_with_own_baseline():
     ],
 )  # fmt: skip
 def test_scale_number_marks_missing_ends(low, high, words):
-    assert _scale_number({"estimate": 0.2, "low": low, "high": high}) == words
-    assert _scale_number({"estimate": None, "low": low, "high": high}) == "not estimable"
+    assert scale_number({"estimate": 0.2, "low": low, "high": high}) == words
+    assert scale_number({"estimate": None, "low": low, "high": high}) == "not estimable"
 
 
 def test_minus_others_marks_significance():
     rows = pl.DataFrame({"other": ["a", "b"], "estimate": [0.1, -0.2], "low": [0.05, -0.3], "high": [0.2, 0.1],
                          "significant": [True, False]})  # fmt: skip
-    assert _minus_others(rows) == (
+    assert minus_others(rows) == (
         "; minus a: 0.100 [0.050, 0.200] (significant); minus b: −0.200 [−0.300, 0.100]"
     )  # fmt: skip
 

@@ -235,7 +235,7 @@ def test_consensus_points_draw_means_and_diagonal():
     ("value", "shown"), [(0.754, ".75"), (-0.25, "−.25"), (0.0, ".00"), (1.0, "1.0"), (-1.5, "−1.5"), (12.34, "12.3")]
 )
 def test_short_number_has_two_digits(value, shown):
-    assert plots._short(value) == shown
+    assert plots.short_number(value) == shown
 
 
 # -- places of names -------------------------------------------------------------------------------------
@@ -307,14 +307,14 @@ class Canvas:
 )  # fmt: skip
 def test_names_use_first_free_place(name, at, others, lines, wanted):
     canvas = Canvas(lines)
-    plots._named_apart(canvas, [(name, *at)], [at, *others])
+    plots.named_apart(canvas, [(name, *at)], [at, *others])
     (written,) = canvas.written
     assert written == (name, at, *wanted)
 
 
 def test_names_keep_apart_from_each_other():
     canvas = Canvas()
-    plots._named_apart(canvas, [("ab", 100, 100), ("cd", 92, 100)], [(100, 100), (92, 100)])
+    plots.named_apart(canvas, [("ab", 100, 100), ("cd", 92, 100)], [(100, 100), (92, 100)])
     places = [xytext for _, _, xytext, _, _ in canvas.written]
     assert places[0] == (6, 0)
     assert places[1] != (6, 0)

@@ -369,13 +369,13 @@ def test_summary_names_best_scale_and_differences(plain):
     )
     settings = dataclasses.replace(found.run.settings, method="jackknife")
     two = dataclasses.replace(found, judges=("j", "k"), run=dataclasses.replace(found.run, settings=settings))
-    assert words._one_judge_sentence(two) == [
+    assert words.one_judge_sentence(two) == [
         "A single judge on 0-5: ICC(A,1) 0.700 [0.500, 0.800]; two judges are too few to estimate the variation among "
         "judges."
     ]
     run = dataclasses.replace(two.run, settings=dataclasses.replace(two.run.settings, raters="fixed"))
-    assert "; minus 0-10: 0.020" in words._one_judge_sentence(dataclasses.replace(two, run=run))[0]
-    assert words._one_judge_sentence(dataclasses.replace(found, best="0-10")) == []
+    assert "; minus 0-10: 0.020" in words.one_judge_sentence(dataclasses.replace(two, run=run))[0]
+    assert words.one_judge_sentence(dataclasses.replace(found, best="0-10")) == []
 
 
 def test_without_intervals_no_scale_is_called_better(plain):
@@ -403,18 +403,18 @@ def test_pooling_sentences_name_inflated_benchmarks(plain):
     assert found.illusion().select("what", "benchmark").rows() == [
         ("humans and judges", "c"), ("humans and judges", "a"), ("judges' panel", "c"), ("judges' panel", "a"),
     ]  # fmt: skip
-    assert words._pooling_sentences(found) == [
+    assert words.pooling_sentences(found) == [
         "Reliability illusion: the pooled ICC of humans and judges, 0.900, is significantly higher than the ICC within "
         "2 of 3 values of 'topic' (c 0.200 [0.100, 0.300]; a 0.400 [0.300, 0.500]).",
         "Reliability illusion: the pooled ICC of the panel of judges, 0.850, is significantly higher than the ICC "
         "within 1 of 3 values of 'topic' (c 0.500 [0.400, 0.600]).",
     ]
     none = dataclasses.replace(found, pooling=pooling_rows(rows[1], rows[3]))
-    assert words._pooling_sentences(none) == [
+    assert words.pooling_sentences(none) == [
         "Pooling does not significantly inflate the ICC: no value of 'topic' is significantly below the pooled ICC."
     ]
     unknown = dataclasses.replace(found, pooling=pooling_rows((*rows[0][:6], None, False)))
-    assert words._pooling_sentences(unknown) == [
+    assert words.pooling_sentences(unknown) == [
         "Whether pooling inflates the ICC is not testable: no value of 'topic' has an interval."
     ]
 
@@ -425,12 +425,12 @@ def test_repeats_sentences_cover_best_scale_or_all_scales(plain):
     repeats = repeats.with_columns(low=pl.lit(None, pl.Float64), high=pl.lit(None, pl.Float64))
     found = dataclasses.replace(plain, best="0-5", repeats=repeats)
     best = "Reliability of repeated labels on 0-5, ICC(1): j 0.900 (no interval); k 0.800 (no interval)."
-    assert words._repeats_sentences(found) == [best]
+    assert words.repeats_sentences(found) == [best]
     other = "Reliability of repeated labels on 0-10, ICC(1): j 0.700 (no interval)."
-    assert words._repeats_sentences(dataclasses.replace(found, best=None)) == [best, other]
+    assert words.repeats_sentences(dataclasses.replace(found, best=None)) == [best, other]
     some = repeats.filter(pl.col("scale") == "0-5")
-    assert words._repeats_sentences(dataclasses.replace(found, best=None, repeats=some)) == [best]
-    assert words._repeats_sentences(plain) == []
+    assert words.repeats_sentences(dataclasses.replace(found, best=None, repeats=some)) == [best]
+    assert words.repeats_sentences(plain) == []
 
 
 @pytest.mark.parametrize(("scales", "joint"), [(("0-5", "0-10"), "0-5 vs 0-10"), (("a", "b", "c"), "a, b, c")])

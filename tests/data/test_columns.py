@@ -15,15 +15,15 @@ import pytest
 import assay
 from assay.data.columns import (
     CONTENT,
-    _cast_together,
-    _factorize_ids,
     _id_texts,
     _marks_not_found,
     _named_rows,
+    cast_together,
     class_names,
     column_of,
     drop_blank_rows,
     duplicate_words,
+    factorize_ids,
     name_classes,
     several_contents,
     split_items,
@@ -395,7 +395,7 @@ def test_ids_are_text_and_whole_numbers_stay_whole():
     assert _id_texts(pl.Series("item", [1.0, float("nan")])).to_list() == ["1", None]
     assert _id_texts(pl.Series("item", ["a", " ", "", None])).to_list() == ["a", None, None, None]
     for cells in ([10, 9, 10], ["b", "a", "b"]):
-        names, codes = _factorize_ids(pl.Series("item", cells))
+        names, codes = factorize_ids(pl.Series("item", cells))
         assert names.to_list() == sorted(map(str, set(cells)))
         assert [names[int(code)] for code in codes] == list(map(str, cells))
 
@@ -422,7 +422,7 @@ def test_criteria_share_one_label_type():
                                 pl.Series([None, None], dtype=pl.String))  # fmt: skip
 
     def types(*columns: pl.Series) -> list[pl.DataType]:
-        return [column.dtype for column in _cast_together(list(columns))]
+        return [column.dtype for column in cast_together(list(columns))]
 
     assert types(whole, whole) == [pl.Int64()] * 2
     assert types(whole, some) == [pl.Float64()] * 2

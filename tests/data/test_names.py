@@ -16,11 +16,11 @@ from assay.data import names as names_module
 from assay.data.names import (
     Names,
     Utf8,
-    _mostly_runs,
     any_twice,
     codes_in,
     factorize,
     model_names,
+    mostly_runs,
     questions_in,
     sort_cells,
     stems,
@@ -395,14 +395,14 @@ def test_sort_cells_is_stable(cells, n_cells):
     ],
 )  # fmt: skip
 def test_mostly_runs_detects_runs(texts, runs):
-    assert _mostly_runs(pl.Series(list(texts), dtype=pl.String)) is runs
+    assert mostly_runs(pl.Series(list(texts), dtype=pl.String)) is runs
 
 
 def test_factorize_codes_runs(monkeypatch):
     asked = []
-    texts = names_module._factorize_texts
+    texts = names_module.factorize_texts
     monkeypatch.setattr(names_module, "FEW_ROWS", 5)
-    monkeypatch.setattr(names_module, "_factorize_texts", lambda column: asked.append(len(column)) or texts(column))
+    monkeypatch.setattr(names_module, "factorize_texts", lambda column: asked.append(len(column)) or texts(column))
     for rows, n_asked in ((list("bbbaaacccb"), 4), (list("abcabcabca"), 10)):
         found = factorize(pl.Series(rows))
         assert (found.names.to_list(), found.column().to_list(), asked.pop()) == (["a", "b", "c"], rows, n_asked)

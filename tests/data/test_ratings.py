@@ -175,4 +175,4 @@ def test_cluster_codes_suggest_nearest_column():
     ],
 )
 def test_level_codes_give_each_value_a_level(values, codes):
-    assert module._level_codes(pl.Series(values)).tolist() == codes
+    assert module.level_codes(pl.Series(values)).tolist() == codes

@@ -16,8 +16,8 @@ from assay.estimation.small_samples import (
     SCALES,
     Score,
     Tailed,
-    _group_squares,
     _interpolate,
+    group_squares,
 )
 
 SQUARES = np.random.default_rng(3).standard_t(5, size=(30, 2)) ** 2
@@ -86,11 +86,11 @@ def test_group_squares_keeps_largest():
     most = EXACTLY + GROUPS
     rng = np.random.default_rng(2)
     few = rng.random(most)
-    squares, often = _group_squares(few)
+    squares, often = group_squares(few)
     assert squares is few
     assert (often == 1).all()
     many = rng.random(most + GROUPS + 7)
-    squares, often = _group_squares(many)
+    squares, often = group_squares(many)
     ordered = np.sort(many)
     assert (len(squares), often.sum()) == (most, len(many))
     assert squares[-EXACTLY:].tolist() == ordered[-EXACTLY:].tolist()
@@ -99,7 +99,7 @@ def test_group_squares_keeps_largest():
     assert sorted(np.unique(often[:GROUPS], return_counts=True)[1].tolist()) == [7, GROUPS - 7]
     assert squares[0] == pytest.approx(ordered[:3].mean())
     assert squares @ often == pytest.approx(many.sum())
-    assert len(_group_squares(rng.random(most + 1))[0]) == most
+    assert len(group_squares(rng.random(most + 1))[0]) == most
 
 
 @pytest.mark.parametrize(

@@ -548,15 +548,15 @@ def test_reasoning_is_kept_and_the_label_read_from_the_end():
     ],
 )
 def test_reasoning_is_separated_from_the_response(text, answer, thought):
-    assert replies._split_thinking(text) == (answer, thought)
+    assert replies.split_thinking(text) == (answer, thought)
 
 
 def test_free_text_can_mention_reasoning_markers():
-    assert replies._split_thinking("A <think> is a mark.", leading=True) == ("A <think> is a mark.", None)
-    assert replies._split_thinking("<think>so</think>\nText", leading=True) == ("\nText", "so")
-    assert replies._split_thinking("so\n</think>\nText", leading=True) == ("\nText", "so")
-    assert replies._split_thinking("the mark </think> ends", leading=True) == ("the mark </think> ends", None)
-    assert replies._split_thinking("<think>so", leading=True) == (None, "so")
+    assert replies.split_thinking("A <think> is a mark.", leading=True) == ("A <think> is a mark.", None)
+    assert replies.split_thinking("<think>so</think>\nText", leading=True) == ("\nText", "so")
+    assert replies.split_thinking("so\n</think>\nText", leading=True) == ("\nText", "so")
+    assert replies.split_thinking("the mark </think> ends", leading=True) == ("the mark </think> ends", None)
+    assert replies.split_thinking("<think>so", leading=True) == (None, "so")
 
 
 def test_order_in_which_finders_are_asked():

@@ -46,7 +46,10 @@ def sums_of(m):
 
 def judge_cells(means=None, *, members=2, people=3, at=None, **kept):
     judge = np.array([False] * people + [True] * members)
-    tables = SimpleNamespace(lessons=True, people=~judge, lesson_means=None, item=np.zeros((1, 1, 1)))
+    rater = np.arange(len(judge))
+    tables = LabelTables.of(
+        np.ones((len(judge), 1)), 0 * rater, rater, np.arange(1), np.zeros(1, int), ~judge, lessons=True
+    )
     found = JudgeCells(tables, judge, None, (), True, at or Boundaries(), 0.05)
     made = JudgeMoments(None, judge)
     if means is not None:
@@ -318,7 +321,7 @@ def test_fairness_is_a_regression_within_annotators_with_objects_as_clusters(oth
         meat += np.outer(score, score)
     n = sizes[0] + sizes[other]
     error = math.sqrt((bread @ meat @ bread)[3, 3] * n / (n - 1))
-    one = cells_of._group_difference(0, other, sizes)
+    one = cells_of.group_difference(0, other, sizes)
     assert one.measure == f"{'abc'[other]} minus a"
     assert one.judge == pytest.approx(fitted[3])
     value = 0.5 * cells_of.deviation - abs(fitted[3])

@@ -27,9 +27,9 @@ from assay.verdict.probe_measures import (
     OneResponse,
     ProbeMeasure,
     ProbeRow,
-    _larger,
     _pairs,
     halo_of,
+    larger,
     responses_needed,
 )
 from assay.verdict.probes import (
@@ -202,9 +202,9 @@ def test_halo_contributions_by_hand():
 
 
 def test_larger_requires_both_tests():
-    assert (_larger(0.1, 0.2), _larger(0.3, 0.2)) == (0.2, 0.3)
-    assert math.isnan(_larger(math.nan, 0.1))
-    assert math.isnan(_larger(0.1, math.nan))
+    assert (larger(0.1, 0.2), larger(0.3, 0.2)) == (0.2, 0.3)
+    assert math.isnan(larger(math.nan, 0.1))
+    assert math.isnan(larger(0.1, math.nan))
 
 
 def test_halo_probe_detects_halo_and_not_correlated_criteria():

@@ -22,8 +22,8 @@ from assay.verdict.validate import (
     JudgeRate,
     ValidateVerdictSettings,
     VerdictValidation,
-    _most_common,
     _point,
+    most_common,
     noise_of_agreement,
     plant_copy,
     plant_judges,
@@ -170,11 +170,11 @@ def test_noise_of_observed_agreement():
 
 
 def test_most_common_label_or_median():
-    assert _most_common(np.array([[3, 1, 3], [np.nan, 1, 1]])) == 1
-    assert _most_common(np.array([3.0, 1, 1, 3, 3, 1])) == 1  # the lowest of several
-    assert _most_common(np.array([3.0, 1, 3, 2])) == 2.5  # at least half of the numbers differ: the median
-    assert _most_common(np.array([4.0, 1, 4, 1, 4])) == 4
-    assert np.isnan(_most_common(np.array([np.nan])))
+    assert most_common(np.array([[3, 1, 3], [np.nan, 1, 1]])) == 1
+    assert most_common(np.array([3.0, 1, 1, 3, 3, 1])) == 1  # the lowest of several
+    assert most_common(np.array([3.0, 1, 3, 2])) == 2.5  # at least half of the numbers differ: the median
+    assert most_common(np.array([4.0, 1, 4, 1, 4])) == 4
+    assert np.isnan(most_common(np.array([np.nan])))
 
 
 def test_validate_is_reproducible_and_stops_on_time():

@@ -679,7 +679,7 @@ class _Block:
         )
         how = f"{100 * level:g}% percentile interval, {self.how.draws:,} draws with items resampled"
         for i, one in enumerate(ready):
-            found, drawn = _summarize_draws(fixed[:, i], moving[:, i], level), moving[:, i]
+            found, drawn = summarize_draws(fixed[:, i], moving[:, i], level), moving[:, i]
             if n == 1:
                 found = Estimate(found.estimate, np.nan, np.nan, np.nan, found.reason or ONE_UNIT)
             yield _Found(one.measure, found, n, None, how, None if n == 1 else drawn)
@@ -750,7 +750,7 @@ def _sort_found(ready: Sequence[_Ready], found: dict[int, _Found]) -> list[_Foun
     return [found[i] for i in sorted(found, key=lambda i: keys[i])]
 
 
-def _summarize_draws(fixed: Floats, moving: Floats, level: float) -> Estimate:
+def summarize_draws(fixed: Floats, moving: Floats, level: float) -> Estimate:
     """The mean over draws, with percentiles of the draws under resampled items."""
     fixed, moving = fixed[~np.isnan(fixed)], moving[~np.isnan(moving)]
     if not len(fixed) or not len(moving):

@@ -188,7 +188,7 @@ class Comparisons:
         @cache
         def consensus(mean: bool) -> Ratings:
             if not scale.ordered:
-                combine = _majorities
+                combine = majorities
             else:
                 combine = partial(_medians, centre=None if scale.categories is None else self.table.centre)
             places = tuple(map(self._places, (first, second)))
@@ -225,7 +225,7 @@ def _two_annotators(
 def _divided_items(read: Callable[[], Answers], group: list[int]) -> int:
     """Items with labels of the group that are divided."""
     cells = grid(read())[:, group]
-    return int((~np.isnan(cells).all(axis=1) & np.isnan(_majorities(cells))).sum())
+    return int((~np.isnan(cells).all(axis=1) & np.isnan(majorities(cells))).sum())
 
 
 def row_means(cells: Floats) -> Floats:
@@ -251,7 +251,7 @@ def _medians(cells: Floats, centre: float | None) -> Floats:
     return np.asarray(np.where(median < centre, np.ceil(median), np.floor(median)))
 
 
-def _majorities(cells: Floats) -> Floats:
+def majorities(cells: Floats) -> Floats:
     """The one most frequent label of each row; NaN where there is none or several are."""
     ordered = np.sort(cells, axis=1)  # NaN comes last
     place = np.arange(cells.shape[1])
@@ -328,7 +328,7 @@ def permutation_p(ratings: Ratings, joint: Together, judge: str, *, permutations
     if ratings.in_chunks or ratings.n_items > MOST_ITEMS:
         return None
     labels = Slice.of(ratings.answers)
-    slot = _slots(ratings, labels, judge)
+    slot = swap_slots(ratings, labels, judge)
     most = int(slot.max(initial=0))
     if (most + 1) * ratings.n_items * sum(joint.widths) > MOST_NUMBERS:
         return None
@@ -425,7 +425,7 @@ def _difference(joint: Together, sums: Floats) -> Floats:
     return np.asarray(value[..., :k] - value[..., k:])
 
 
-def _slots(ratings: Ratings, labels: Slice, judge: str) -> Ints:
+def swap_slots(ratings: Ratings, labels: Slice, judge: str) -> Ints:
     """The place of each label of an item: 0 for the judge, from 1 for humans, −1 for others or if the judge has none.
 
     Humans are numbered within each item; if clusters are swapped whole, each human has the same place everywhere.

@@ -184,7 +184,7 @@ def plot_raters(rows: pl.DataFrame, coefficient: str, ax: Axes | None = None) ->
     criteria, raters = (rows[c].unique(maintain_order=True).to_list() for c in ("criterion", "rater"))
     ax = pictures.axes(ax, width=max(5.2, 1.6 + 0.34 * len(criteria) * (len(raters) + 1)), height=3.8)
     ax.axhline(0, color=pictures.FAINT, linewidth=1, zorder=0)
-    colours = dict(zip(raters, _colours(raters), strict=True))
+    colours = dict(zip(raters, family_colours(raters), strict=True))
     for row in rows.iter_rows(named=True):
         x = criteria.index(row["criterion"]) + (raters.index(row["rater"]) - (len(raters) - 1) / 2) / (len(raters) + 1)
         colour, shown = colours[row["rater"]], row["than_humans"] in MARKS
@@ -241,7 +241,7 @@ def plot_labels(shares: pl.DataFrame, ax: Axes | None = None) -> Axes:
     criteria, raters = (shares[c].unique(maintain_order=True).to_list() for c in ("criterion", "rater"))
     most = max(shares.filter(pl.col("criterion").eq_missing(c))["label"].n_unique() for c in criteria)
     ax = pictures.axes(ax, width=max(5.2, 1.8 + 0.2 * most * len(raters)), height=1.2 + 1.05 * len(criteria))
-    colours, width, top = _colours(raters), 0.8 / len(raters), float(shares["share"].max())  # type: ignore[arg-type]
+    colours, width, top = family_colours(raters), 0.8 / len(raters), float(shares["share"].max())  # type: ignore[arg-type]
     for i, criterion in enumerate(criteria):
         mine = shares.filter(pl.col("criterion").eq_missing(criterion))
         labels, base = mine["label"].unique(maintain_order=True).to_list(), len(criteria) - 1 - i
@@ -268,7 +268,7 @@ def _legend_above(ax: Axes) -> None:
     pictures.legend(ax, ncols=6, loc="lower left", bbox_to_anchor=(0.0, 1.0), columnspacing=1.2, handletextpad=0.3)
 
 
-def _colours(raters: Sequence[str]) -> list[str]:
+def family_colours(raters: Sequence[str]) -> list[str]:
     """The colour of humans, and one colour for each other rater."""
     others = [c for c in pictures.PALETTE if c != pictures.HUMAN]
     rest = [r for r in raters if r != PEOPLE]

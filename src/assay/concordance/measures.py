@@ -765,7 +765,7 @@ def icc(labels: Annotations | Chunks, settings: ICCSettings) -> ICC:
     settings = replace(settings, form=FORMS[form][0])
     ratings = ratings_of(labels, settings)
     intraclass(form).check(ratings)
-    return _icc(ratings, form, settings)
+    return intraclass_measure(ratings, form, settings)
 
 
 def _draw_forest(rows: Sequence[ICC], names: Sequence[str], ax: Axes | None) -> Axes:
@@ -838,7 +838,8 @@ def icc_table(labels: Annotations | Chunks, settings: ICCTableSettings) -> ICCTa
     each = {f.name: getattr(settings, f.name) for f in fields(settings)}
     kinds = {(form, _kind(model)): None for model, form, _ in TEN}
     found = {
-        (form, kind): _icc(ratings, form, ICCSettings(**each, form=FORMS[form][0], model=kind)) for form, kind in kinds
+        (form, kind): intraclass_measure(ratings, form, ICCSettings(**each, form=FORMS[form][0], model=kind))
+        for form, kind in kinds
     }
     one = found["A,1", "random"].run
     return ICCTable(
@@ -935,7 +936,8 @@ def labels_per_item(ratings: Ratings) -> float:
     return float(1 / np.mean(1 / number[number > 0]))
 
 
-def _icc(ratings: Ratings, form: Form, settings: ICCSettings) -> ICC:
+def intraclass_measure(ratings: Ratings, form: Form, settings: ICCSettings) -> ICC:
+    """An intraclass correlation with its interval: by F for an analysis of variance, otherwise by Fisher's z."""
     one_way = form in ("1", "k")
     estimator = settings.estimator or default_estimator(ratings)
     averaged = labels_per_item(ratings) if settings.k is None else settings.k

@@ -51,7 +51,7 @@ def heat_map(
     error = rows["title"][0].endswith(("error", "difference"))
     # A fixed scale, so that two pictures can be compared: 0 is chance, 1 is perfect.
     top = float(np.nanmax(np.abs(cells))) if error else 1.0
-    text = [["" if np.isnan(v) else _short(v) for v in row] for row in cells]
+    text = [["" if np.isnan(v) else short_number(v) for v in row] for row in cells]
     # Errors have one colour, from none to the largest; signed differences have two.
     hue, below = (pictures.JUDGE, None) if error and not signed else (pictures.HUMAN, pictures.JUDGE)
     pictures.shaded(ax, cells / (top or 1.0), text, colour=hue, below=below)
@@ -87,7 +87,7 @@ def confusion(rows: pl.DataFrame, judge: str, ax: Axes | None = None) -> Axes:
     shares = rows["share"].fill_null(float("nan")).to_numpy().reshape(len(names), -1)
     size = 1.8 + 0.55 * len(names)
     ax = pictures.axes(ax, width=size + 1.4, height=size)
-    text = [["" if np.isnan(v) else _short(v) for v in row] for row in shares]
+    text = [["" if np.isnan(v) else short_number(v) for v in row] for row in shares]
     pictures.shaded(ax, shares, text, colour=pictures.JUDGE)
     ax.set_xticks(np.arange(len(names)) + 0.5, names, rotation=45, ha="right")
     ax.set_yticks(np.arange(len(names))[::-1] + 0.5, names)
@@ -148,7 +148,7 @@ def icc_against_nmae(
     ax.set_ylabel("ICC(A,1) (up is better)")
     pictures.legend(ax, ncols=len(scales), loc="lower center", bbox_to_anchor=(0.5, 1.0))
     mine = wide.filter(pl.col("scale") == named).drop_nulls(["estimate_nmae", "estimate_icc"])
-    _named_apart(ax, mine.select("benchmark", "estimate_nmae", "estimate_icc").rows(), points.rows())
+    named_apart(ax, mine.select("benchmark", "estimate_nmae", "estimate_icc").rows(), points.rows())
     return ax
 
 
@@ -162,7 +162,7 @@ def _crosses(ax: Axes, rows: pl.DataFrame, colour: str) -> None:
                 ax.plot(xs, ys, "-", color=colour, linewidth=1, alpha=0.45, zorder=1)
 
 
-def _named_apart(
+def named_apart(
     ax: Axes, named: Sequence[tuple[str, float, float]], points: Sequence[tuple[float, float]]
 ) -> None:  # fmt: skip
     """Write a name next to each point, at the nearest place that is free of other names, points and lines."""
@@ -227,7 +227,7 @@ def consensus_points(
     return ax
 
 
-def _short(value: float) -> str:
+def short_number(value: float) -> str:
     """``.75`` and ``1.0``: a number short enough for a cell."""
     short = f"{value:.2f}".replace("0.", ".", 1) if abs(value) < 1 else f"{value:.1f}"
     return short.replace("-", "−")

@@ -388,12 +388,12 @@ def grading_scale_lines(found: Any) -> list[str]:
     if found.best is None:
         return _judges_only_lines(found)
     rows = _pooled(found.alignment, JUDGES_MEAN).filter(measure="icc").iter_rows(named=True)
-    icc = {row["scale"]: _scale_number(row) for row in rows}
+    icc = {row["scale"]: scale_number(row) for row in rows}
     differences = _pooled(found.differences, JUDGES_MEAN).filter(scale=found.best)
     start = f"Use scale {found.best}. ICC(A,1) of humans and judges:"
     if not differences["significant"].any():
         start = f"No significant difference between scales. Highest ICC(A,1) of humans and judges: {found.best},"
-    best = f"{start} {icc[found.best]}{_minus_others(differences)}."
+    best = f"{start} {icc[found.best]}{minus_others(differences)}."
     if not found.alignment["low"].count():
         best = (
             f"Highest ICC(A,1) of humans and judges: {found.best}, {icc[found.best]}. Differences between scales are "
@@ -404,10 +404,10 @@ def grading_scale_lines(found: Any) -> list[str]:
     poor = f"{items.filter(aligned=False).height} of {counted(items.height, 'item')}"
     return [
         best,
-        *_one_judge_sentence(found),
+        *one_judge_sentence(found),
         f"Other scales: {others}.",
-        *_pooling_sentences(found),
-        *_repeats_sentences(found),
+        *pooling_sentences(found),
+        *repeats_sentences(found),
         f"On {found.best}, the means of humans and judges differ by more than {found.well_aligned:g} of the range on "
         f"{poor}.",
     ]
@@ -418,36 +418,37 @@ def _judges_only_lines(found: Any) -> list[str]:
     joint = ", ".join(found.scales) if len(found.scales) > 2 else " vs ".join(found.scales)
     rows = _pooled(found.consistency).filter(scales=joint)
     lines = [
-        f"{r['judge']}, consistency across {joint}: ICC(A,1) {_scale_number(r)}." for r in rows.iter_rows(named=True)
+        f"{r['judge']}, consistency across {joint}: ICC(A,1) {scale_number(r)}." for r in rows.iter_rows(named=True)
     ]
-    lines += _repeats_sentences(found)
+    lines += repeats_sentences(found)
     return [*lines, "Scales cannot be compared by human–judge agreement: the table has no human labels."]
 
 
-def _repeats_sentences(found: Any) -> list[str]:
+def repeats_sentences(found: Any) -> list[str]:
     """The reliability of repeated labels, on the best scale or, without humans, on each scale."""
     if found.repeats is None:
         return []
     lines = []
     for scale in found.scales if found.best is None else (found.best,):
         rows = _pooled(found.repeats).filter(scale=scale)
-        each = "; ".join(f"{r['annotator']} {_scale_number(r)}" for r in rows.iter_rows(named=True))
+        each = "; ".join(f"{r['annotator']} {scale_number(r)}" for r in rows.iter_rows(named=True))
         lines += [f"Reliability of repeated labels on {scale}, ICC(1): {each}."] if each else []
     return lines
 
 
-def _one_judge_sentence(found: Any) -> list[str]:
+def one_judge_sentence(found: Any) -> list[str]:
     """The agreement of humans with a single judge, if there are several judges: their mean hides single errors."""
     rows = _pooled(found.alignment, ONE_JUDGE).filter(scale=found.best)
     if not rows.height:
         return []
-    start = f"A single judge on {found.best}: ICC(A,1) {_scale_number(rows.row(0, named=True))}"
+    start = f"A single judge on {found.best}: ICC(A,1) {scale_number(rows.row(0, named=True))}"
     if len(found.judges) < 3 and found.raters == "random":
         return [f"{start}; two judges are too few to estimate the variation among judges."]
-    return [f"{start}{_minus_others(_pooled(found.differences, ONE_JUDGE).filter(scale=found.best))}."]
+    return [f"{start}{minus_others(_pooled(found.differences, ONE_JUDGE).filter(scale=found.best))}."]
 
 
-def _pooling_sentences(found: Any) -> list[str]:
+def pooling_sentences(found: Any) -> list[str]:
+    """Whether pooling the items inflates the ICC, by the comparison with its parts."""
     if found.by is None:
         return ["This ICC is pooled over all items. To test whether pooling inflates it, name a column with by=..."]
     if not found.pooling["p"].count():
@@ -456,7 +457,7 @@ def _pooling_sentences(found: Any) -> list[str]:
     for what, words in {"humans and judges": "humans and judges", "judges' panel": "the panel of judges"}.items():
         rows = below.filter(what=what)
         if rows.height:
-            worst = "; ".join(f"{r['benchmark']} {_scale_number(r)}" for r in rows.iter_rows(named=True))
+            worst = "; ".join(f"{r['benchmark']} {scale_number(r)}" for r in rows.iter_rows(named=True))
             every = found.pooling.filter(what=what)
             lines.append(
                 f"Reliability illusion: the pooled ICC of {words}, {said(every['pooled'][0], 3)}, is significantly "
@@ -474,16 +475,17 @@ def _pooled(frame: pl.DataFrame, judge: str | None = None) -> pl.DataFrame:
     return rows if judge is None else rows.filter(judge=judge)
 
 
-def _minus_others(differences: pl.DataFrame) -> str:
+def minus_others(differences: pl.DataFrame) -> str:
     """The differences from the other scales; those of a single judge can differ from those of the judges' mean."""
     parts = [
-        f"; minus {r['other']}: {_scale_number(r)}{' (significant)' if r['significant'] else ''}"
+        f"; minus {r['other']}: {scale_number(r)}{' (significant)' if r['significant'] else ''}"
         for r in differences.iter_rows(named=True)
     ]
     return "".join(parts)
 
 
-def _scale_number(row: Mapping[str, Any]) -> str:
+def scale_number(row: Mapping[str, Any]) -> str:
+    """An estimate with its interval, or the statement that it has none."""
     if row["estimate"] is None:
         return "not estimable"
     if row["low"] is None or not np.isfinite(row["low"]):

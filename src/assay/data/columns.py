@@ -517,7 +517,7 @@ class _Sheet:
         """Read items or annotators without spaces around them; refuse a row without one."""
         column = whole_ids(self.table[name])
         if not column.null_count():
-            self.ids[name] = _factorize_ids(column)
+            self.ids[name] = factorize_ids(column)
         # Names are checked for blanks, because rows are many more.
         if column.null_count() or _blank(self.ids[name].names).any():
             missing = self.table.filter(_id_texts(self.table[name]).is_null())
@@ -562,7 +562,7 @@ class _Sheet:
         scales = {criterion: one for criterion, (_, one) in found.items() if one is not None}
         if len(set(scales.values())) == 1 and scale is None:
             scales = {None: next(iter(scales.values()))}
-        cast = _cast_together([labels for labels, _ in found.values()])
+        cast = cast_together([labels for labels, _ in found.values()])
         column = cast[0] if whole else pl.concat(cast).gather(np.argsort(np.concatenate(at)))
         column = _equal_numbers(column)
         self.table = table.with_columns(column.alias("label"))
@@ -777,7 +777,7 @@ def _blank(column: pl.Series) -> pl.Series:
     return column.to_frame().select(blank).to_series()
 
 
-def _factorize_ids(column: pl.Series) -> Coded:
+def factorize_ids(column: pl.Series) -> Coded:
     """Names as text and the code of each row; numeric ids are compared as numbers, and each is formatted once."""
     if not column.dtype.is_integer():
         return factorize(column.cast(pl.String))
@@ -910,7 +910,7 @@ def _equal_numbers(labels: pl.Series) -> pl.Series:
     return rounded if rounded.n_unique() < labels.n_unique() else labels
 
 
-def _cast_together(columns: list[pl.Series]) -> list[pl.Series]:
+def cast_together(columns: list[pl.Series]) -> list[pl.Series]:
     """Labels of several criteria in one type: numbers, or text if some are text."""
     dtypes = {labels.dtype: None for labels in columns if labels.null_count() < len(labels)}
     if len(dtypes) <= 1:

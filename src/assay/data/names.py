@@ -162,11 +162,11 @@ def factorize(column: pl.Series) -> Coded:
     column = column.cast(pl.String)
     if len(column) <= FEW_ROWS:
         return _factorize_few(column)
-    if _mostly_runs(column):
+    if mostly_runs(column):
         starts = np.flatnonzero((column != column.shift(1)).fill_null(True).to_numpy())
-        distinct, codes = _factorize_texts(column.gather(_rows(starts)))
+        distinct, codes = factorize_texts(column.gather(_rows(starts)))
         return Coded(distinct, np.repeat(codes, np.diff(starts, append=len(column))))
-    return _factorize_texts(column)
+    return factorize_texts(column)
 
 
 def _factorize_integers(column: pl.Series) -> Coded | None:
@@ -260,7 +260,7 @@ def _factorize_few(column: pl.Series) -> Coded:
     return Coded(pl.Series(column.name, names, dtype=pl.String), np.array([place[t] for t in texts], dtype=np.int32))
 
 
-def _mostly_runs(column: pl.Series) -> bool:
+def mostly_runs(column: pl.Series) -> bool:
     """Whether equal values mostly follow each other, judged by a sample of the rows."""
     if len(column) < 2:
         return False
@@ -278,7 +278,7 @@ def _repeats_few(column: pl.Series) -> bool:
     return len(at) > 3 * column.gather(at).n_unique()
 
 
-def _factorize_texts(column: pl.Series) -> Coded:
+def factorize_texts(column: pl.Series) -> Coded:
     """Rows are sorted by hash, which groups equal texts; then each text is compared with that of its group."""
     if len(column) and _repeats_few(column):
         # A table of so few values stays in the processor's cache: a third of the time of sorting all rows.

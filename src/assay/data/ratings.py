@@ -648,10 +648,10 @@ def cluster_codes(labels: Annotations, column: str) -> NDArray[np.int64]:
             f"{counted(len(unassigned), 'item')} {have} no '{column}' ({shown}); fill in the values, drop those items, "
             f"or try without clusters='{column}'"
         )
-    return _level_codes(clusters)
+    return level_codes(clusters)
 
 
-def _level_codes(values: pl.Series) -> Ints:
+def level_codes(values: pl.Series) -> Ints:
     """The rank of each value among the distinct values; names are sorted alphabetically."""
     if not (values.dtype.is_numeric() or values.dtype.is_temporal()):
         values = values.cast(pl.String)
@@ -869,4 +869,4 @@ def _codes(labels: Annotations, facet: str, column: str, name: str) -> Ints:
             f"{counted(values.null_count(), 'label')} have no '{column}', the facet {facet} (item '{items[0]}'"
             f"{' and others' if len(items) > 1 else ''}); fill in the values, or drop those labels"
         )
-    return _level_codes(values)
+    return level_codes(values)

@@ -138,7 +138,7 @@ class Tailed:
         """
         from scipy.special import gammaln
 
-        squares, often = _group_squares(np.maximum(self.squares, LEAST_SQUARE * self.squares.mean()))
+        squares, often = group_squares(np.maximum(self.squares, LEAST_SQUARE * self.squares.mean()))
         n, logs, nu = often.sum(), often @ np.log(squares), DEGREES
         scale = SCALES[:, None] * float(often @ squares / n)
         far = np.stack([np.log1p(squares / (nu * row)[:, None]) @ often for row in scale])
@@ -156,7 +156,7 @@ class Tailed:
         return float((mean[k, i, v] * (mean[k, after, v] / mean[k, i, v]) ** share).max())
 
 
-def _group_squares(squares: Floats) -> tuple[Floats, Floats]:
+def group_squares(squares: Floats) -> tuple[Floats, Floats]:
     """Fewer squares, with their multiplicities."""
     if len(squares) <= EXACTLY + GROUPS:
         return squares, np.ones(len(squares))

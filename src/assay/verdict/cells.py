@@ -399,9 +399,9 @@ class JudgeCells:
             return (CellMeasure.absent(f"requires two groups of at least {LEAST_IN_GROUP} objects; the largest have "
                                 f"{', '.join(str(n) for n in sorted(sizes, reverse=True)[:2])}"),)  # fmt: skip
         first = int(sizes.argmax())
-        return tuple(self._group_difference(first, int(g), sizes) for g in large if g != first)
+        return tuple(self.group_difference(first, int(g), sizes) for g in large if g != first)
 
-    def _group_difference(self, first: int, other: int, sizes: Ints) -> CellMeasure:
+    def group_difference(self, first: int, other: int, sizes: Ints) -> CellMeasure:
         """Δ: the difference judge minus annotator between the groups, within annotators."""
         assert self.group_of is not None
         difference, both = self.apart

@@ -240,7 +240,7 @@ class JudgeLabels:
         moments[use] = np.stack([y * x, y * mean, mean * x, x * x, pair, pairs], axis=1)
         counted = np.column_stack([moments, use.astype(float)])
         found, numerator = self.estimate(AtEqualQuality(), counted)
-        p = _larger(found.p(0.0), numerator.p(0.0))
+        p = larger(found.p(0.0), numerator.p(0.0))
         return ProbeMeasure.of(probe, measure, found, 0.0, p, least=LEAST_EFFECT * self.deviation, n=n)
 
     def halo(self, others: JudgeLabels) -> Floats:
@@ -389,7 +389,7 @@ def halo_of(criteria: Sequence[JudgeLabels]) -> ProbeMeasure:
     )
     with np.errstate(divide="ignore", invalid="ignore"):
         found, numerator, people = criteria[0].estimate(statistic, moments)
-    p = _larger(found.p(0.0), numerator.p(0.0))
+    p = larger(found.p(0.0), numerator.p(0.0))
     return ProbeMeasure.of("halo", "correlation of criteria beyond quality", found, 0.0, p, least=LEAST_EFFECT, side=1,
                            human=people.estimate, n=n)  # fmt: skip
 
@@ -401,7 +401,7 @@ def responses_needed(phi: float) -> float:
     return math.inf if phi <= 0 else float(math.ceil(WANTED * (1 - phi) / ((1 - WANTED) * phi) - 1e-9))
 
 
-def _larger(one: float, other: float) -> float:
+def larger(one: float, other: float) -> float:
     """The p-value if both tests have to reject."""
     return math.nan if math.isnan(one) or math.isnan(other) else max(one, other)
 

@@ -372,7 +372,7 @@ def plant_judges(s: ValidateVerdictSettings, seed: int, rng: np.random.Generator
     labels = _simulate(s, seed, [s.annotator_noise] * s.n_annotators, {"good": s.annotator_noise, "bad": bad})
     people, good = labels.matrix(labels.humans), labels.matrix(["good"])[:, 0]
     truth = _positions(labels)
-    often = _most_common(people)
+    often = most_common(people)
     topic = np.where(rng.random(s.n_items) < COLUMN, truth, rng.permutation(truth))
     if len(np.unique(topic)) > MOST_TOPICS:
         topic = np.digitize(topic, np.quantile(topic, [0.25, 0.5, 0.75]))
@@ -380,7 +380,7 @@ def plant_judges(s: ValidateVerdictSettings, seed: int, rng: np.random.Generator
     judges = {
         "lazy": np.where(rng.random(s.n_items) < LAZY, often, good),
         "constant": np.full(s.n_items, often),
-        "constant by topic": np.array([_most_common(people[topic == t]) for t in topic]),
+        "constant by topic": np.array([most_common(people[topic == t]) for t in topic]),
         "blind": rng.permutation(good),
     }
     if _tests_fairness(s):
@@ -419,7 +419,7 @@ def _positions(labels: Annotations) -> Floats:
     )
 
 
-def _most_common(values: Floats) -> float:
+def most_common(values: Floats) -> float:
     """The most common human label; for many different numbers their median."""
     given = values[~np.isnan(values)]
     if not len(given):

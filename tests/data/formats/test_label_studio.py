@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from pathlib import Path
 
 import polars as pl
 import pytest
@@ -12,7 +11,6 @@ import assay
 from assay.data.formats import FormatSettings, intake, label_studio
 from assay.data.formats.exports import write
 from assay.data.formats.intake import name_table
-from assay.data.scales import parse_scale
 from assay.errors import AssayError, DataError
 from assay.estimation.result import Exclusion
 
@@ -372,45 +370,86 @@ def test_write_label_studio_writes_judge_labels(tmp_path):
 # -- function by function ------------------------------------------------------------------------------
 
 
+@pytest.fixture
+def rows(put):
+    """The rows that the reader makes of an export."""
+
+    def read(content, item=None, **options):
+        return label_studio.read_label_studio(put("export.json", content), item, FormatSettings(**options))
+
+    return read
+
+
+def labels_of(read):
+    """Labels by control."""
+    return dict(read.labels.select("criterion", "label").rows())
+
+
 @pytest.mark.parametrize(
-    ("one", "found"),
+    ("one", "label"),
     [
-        ({"type": "rating", "value": {"rating": 3}}, ("q", "rating", 3)),
-        ({"type": "rating", "value": {"rating": 3, "start": 1}}, ("q", "rating", None)),  # a region of the item
-        ({"type": "number", "value": {"number": 0}}, ("q", "number", 0)),
-        ({"type": "choices", "value": {"choices": ["b", "a"]}}, ("q", "choices", "a|b")),
-        ({"type": "choices", "value": {"choices": []}}, ("q", "choices", None)),
-        ({"type": "textarea", "value": {"text": ["x", "y"]}}, ("q", "textarea", "x\ny")),
-        ({"type": "pairwise", "value": {"selected": "left"}}, ("q", "pairwise", "left")),
-        ({"type": "pairwise", "value": None}, ("q", "pairwise", None)),
-        ({"type": "labels", "value": {"labels": ["x"]}}, ("q", "labels", None)),
-        ({"value": {"rating": 3}}, ("q", "", None)),
+        ({"type": "rating", "value": {"rating": 3}}, "3"),
+        ({"type": "rating", "value": {"rating": 3, "start": 1}}, None),  # a region of the item
+        ({"type": "number", "value": {"number": 0}}, "0"),
+        ({"type": "choices", "value": {"choices": ["b", "a"]}}, "a|b"),
+        ({"type": "choices", "value": {"choices": []}}, None),
+        ({"type": "textarea", "value": {"text": ["x", "y"]}}, "x\ny"),
+        ({"type": "pairwise", "value": {"selected": "left"}}, "-1"),
+        ({"type": "pairwise", "value": None}, "0"),
+        ({"type": "labels", "value": {"labels": ["x"]}}, None),
+        ({"value": {"rating": 3}}, None),
     ],
 )
-def test_controls_skip_regions(one, found):
-    assert list(label_studio._controls([{"from_name": "q", **one}])) == [found]
+def test_controls_skip_regions(rows, one, label):
+    read = rows([task(1, annotation(1, 7, {"from_name": "q", **one}, result("why", "textarea", text=["so"])))])
+    assert labels_of(read) == {"why": "so"} | ({} if label is None else {"q": label})
+    reasons = [e.reason for e in read.reading.exclusions]
+    assert reasons == ([] if label is not None else [f"'{one.get('type', '')}': not a label of the whole item"])
+
+
+def flat(*cells, **more):
+    """Annotations in the flat form, with cells of the control q and of another control."""
+    own = [{"id": k, "annotation_id": k, "annotator": 7, "q": cell} for k, cell in enumerate(cells, 1)]
+    return [{**one, "other": "x", **more} for one in own]
 
 
 @pytest.mark.parametrize(
-    ("cell", "found"),
+    ("cell", "scale", "label"),
     [
-        ('{"choices": ["b", "a"]}', ("choices", "a|b")), ({"choices": ["b"]}, ("choices", "b")),
-        ('{"choices": []}', None), ('{"choices": "b"}', None), ("[1]", None), ('[{"rating": 3}]', ("rating", 3)),
-        ('[{"number": 2.5}]', ("number", 2.5)),
-        ('[{"selected": "left"}]', ("pairwise", "left")), ('[{"rating": 3}, {"rating": 4}]', None),
-        ('[{"rating": 3, "start": 1}]', None), ("Food", None), (None, None), ("[", None),
+        ('{"choices": ["b", "a"]}', "nominal", "a|b"), ({"choices": ["b"]}, "nominal", "b"),
+        ('{"choices": []}', "text", None), ('{"choices": "b"}', "text", None), ("[1]", "text", None),
+        ('[{"rating": 3}]', None, "3"), ('[{"number": 2.5}]', "interval", "2.5"),
+        ('[{"selected": "left"}]', "preference", "-1"), ('[{"rating": 3}, {"rating": 4}]', "text", None),
+        ('[{"rating": 3, "start": 1}]', "text", None), ("Food", "text", None),
+        ("[", "text", None),
     ],
 )  # fmt: skip
-def test_typed_cell_reads_json(cell, found):
-    assert label_studio._typed_cell(cell) == found
-    answered = cell not in (None, "")
-    assert label_studio._is_answer(cell, None) is label_studio._is_answer(cell, "choices") is answered
-    assert label_studio._is_answer(cell, "rating") is (found is not None)
+def test_flat_cells_contain_json(rows, cell, scale, label):
+    """A cell without the JSON of an answer is text, unless the control has other answers that are not choices."""
+
+    def q(*cells):
+        read = rows(flat(*cells), criteria=["q", "other"])
+        found = read.labels.filter(item=str(len(cells)), criterion="q")["label"].to_list()
+        return (found[0] if found else None), read.scales
+
+    typed, numeric = label is not None, scale in (None, "interval", "preference")
+    found, scales = q(cell)
+    assert found == (label if typed else cell)
+    if typed:
+        assert (scales["q"].spec if "q" in scales else None) == scale
+    if not numeric:
+        assert q('{"choices": ["z"]}', cell)[0] == (label if typed else cell)
+    if numeric or not typed:
+        assert q('[{"rating": 5}]', cell)[0] == label
 
 
-def test_is_answer_and_seconds_of_cells():
-    assert [label_studio._is_answer(cell, None) for cell in (None, "", [], 0, "x")] == [False] * 3 + [True] * 2
-    assert [label_studio._seconds(cell) for cell in (None, "", "2.5", 0)] == [None, None, 2.5, 0.0]
+def test_flat_cells_without_answers_and_seconds(rows):
+    read = rows(flat(None, "", [], 0), criteria=["q", "other"])
+    assert read.labels.filter(criterion="q").select("item", "label").rows() == [("4", "0")]
+    seconds = [rows(flat("x", lead_time=time), criteria=["q"]).labels for time in (None, "", "2.5", 0)]
+    assert [one["seconds"].to_list() if "seconds" in one.columns else None for one in seconds] == [
+        None, None, [2.5], [0.0],
+    ]  # fmt: skip
 
 
 def test_read_config_with_partial_scales(put):
@@ -434,35 +473,35 @@ def test_read_config_with_partial_scales(put):
         (None, True, "unknown"), ("None", True, "unknown"), ({}, True, "unknown"), (7, True, "ann"),
     ],
 )  # fmt: skip
-def test_person_of_annotation(who, keep, name):
-    export = label_studio._Export(Path("x.json"), None, FormatSettings(users={7: "ann"}, keep_unknown=keep))
-    assert export.person(who) == name
+def test_person_of_annotation(rows, who, keep, name):
+    other = annotation(2, 99, stars(1))
+    read = rows([task(1, annotation(1, who, stars(3)), other)], users={7: "ann"}, keep_unknown=keep)
+    assert read.labels["annotator"].to_list() == [*([] if name is None else [name]), "99"]
+    assert [e.reason for e in read.reading.exclusions] == ([] if name else [intake.UNKNOWN_ANNOTATOR])
 
 
-def test_read_label_studio_items_with_several_tasks(put):
-    export = label_studio._Export(Path("x.json"), "key", FormatSettings())
-    assert [export.name_of({"id": n}, {"key": key}, "here") for n, key in ((1, "a"), (2, "b"), (1, "a"))] == [
-        "a",
-        "b",
-        "a",
-    ]
-    assert export.intake.notes == []
-    assert export.name_of({"id": 3}, {"key": "b"}, "here") == "b"
-    assert export.intake.notes == ["some items have several tasks: for each annotator, the later answer is used"]
-    with pytest.raises(DataError, match=r"x\.json contains only the numbers of annotations; export them in full"):
-        export.annotation(5, {"id": 1}, "a", {})
+def test_read_label_studio_items_with_several_tasks(rows, put):
+    def items(*tasks):
+        made = [task(n, annotation(k, k, stars(3)), key=key) for k, (n, key) in enumerate(tasks, 1)]
+        read = rows(made, "key", users={k: f"ann {k}" for k in range(9)})
+        return read.labels["item"].to_list(), read.reading.notes
+
+    assert items((1, "a"), (2, "b"), (1, "a")) == (["a", "b", "a"], ())
+    later = "some items have several tasks: for each annotator, the later answer is used"
+    assert items((1, "a"), (2, "b"), (3, "b")) == (["a", "b", "b"], (later,))
+    with pytest.raises(DataError, match=r"export\.json contains only the numbers of annotations; export them in full"):
+        rows([task(1, 5)])
     for tasks in ({"id": 1}, [1], [{"id": 1}, 2]):
         with pytest.raises(DataError, match="must contain a list of tasks, as Label Studio exports them"):
             assay.read(put("x.json", tasks), format="label-studio")
     with pytest.raises(DataError, match="requires the two or three fields shown next to each other; got 4"):
-        label_studio._Export(Path("x.json"), None, FormatSettings(shown=list("abcd")))
+        rows([task(1)], shown=list("abcd"))
 
 
-def test_read_label_studio_notes_edited_annotations():
+def test_read_label_studio_notes_edited_annotations(rows):
     def edited(**made):
-        export = label_studio._Export(Path("x.json"), None, FormatSettings())
-        export.annotation(annotation(1, 7, stars(3), **made), {"id": 1}, "a", {})
-        return export.edited
+        read = rows([task(1, annotation(1, 7, stars(3), **made))], users={7: "ann"})
+        return sum("1 annotation last changed by another user" in note for note in read.reading.notes)
 
     assert [edited(), edited(updated_by=None), edited(updated_by=7), edited(updated_by=9)] == [0, 0, 0, 1]
     assert edited(completed_by={"id": 7, "email": "x"}, updated_by=7) == 0
@@ -477,10 +516,11 @@ def test_read_label_studio_notes_edited_annotations():
         ("nominal:a,b", "b", "choices", {"choices": ["b"]}),
     ],
 )  # fmt: skip
-def test_write_label_studio_results_by_scale(scale, label, kind, value):
-    assert label_studio._result(parse_scale(scale), label, "q", "text") == {
-        "from_name": "q", "to_name": "text", "type": kind, "value": value,
-    }  # fmt: skip
+def test_write_label_studio_results_by_scale(tmp_path, scale, label, kind, value):
+    frame = pl.DataFrame({"item": ["a"], "annotator": ["m"], "criterion": ["q"], "label": [label], "kind": ["judge"]})
+    write(assay.read(frame, scale=scale), tmp_path / "p.json", "label-studio")
+    (written,) = json.loads((tmp_path / "p.json").read_text("utf-8"))
+    assert written["predictions"][0]["result"] == [{"from_name": "q", "to_name": "text", "type": kind, "value": value}]
 
 
 def test_write_label_studio_one_task_per_item(tmp_path):

@@ -5,12 +5,11 @@ from __future__ import annotations
 import csv
 import io
 import json
-from datetime import datetime
 
 import pytest
 
 import assay
-from assay.data.formats import intake, mturk
+from assay.data.formats import FormatSettings, intake, mturk
 from assay.errors import DataError
 
 TIME = "Fri Nov 20 09:{:02}:00 PST 2026"
@@ -37,6 +36,16 @@ def row(worker, key, status="Approved", minute=0, **cells):
         "Input.text": f"text {key}&#44; so",
         **cells,
     }
+
+
+@pytest.fixture
+def rows(put):
+    """The rows that the reader makes of a batch, with the workers' ids."""
+
+    def read(*given, item="key", workers="ids", **options):
+        return mturk.read_mturk(put("batch.csv", batch(*given)), item, FormatSettings(workers=workers, **options))
+
+    return read
 
 
 def test_read_mturk_flattened_answers(put, answers, excluded):
@@ -117,7 +126,7 @@ def test_read_mturk_uses_later_batch(put, answers, excluded):
 
 
 @pytest.mark.parametrize(
-    ("row", "answers"),
+    ("cells", "found"),
     [
         ({"Answer.q": "4", "Input.q": "5"}, {"q": "4"}),
         ({"Answer.q": ""}, {"q": None}),
@@ -131,16 +140,26 @@ def test_read_mturk_uses_later_batch(put, answers, excluded):
         ({"Answer.q": '[{"a": 1}]'}, {"q": '[{"a": 1}]'}),
     ],
 )  # fmt: skip
-def test_mturk_answers_of_row(row, answers):
-    assert dict(mturk._answers(row)) == answers
+def test_mturk_answers_of_row(rows, cells, found):
+    read = rows(row("A1", "k1", **cells, **{"Answer.other": "text"}))
+    answered = {question: answer for question, answer in found.items() if answer is not None}
+    assert dict(read.labels.select("criterion", "label").rows()) == {**answered, "other": "text"}
+    assert sum(e.count for e in read.reading.exclusions) == len(found) - len(answered)
 
 
-def test_mturk_inputs_of_numbered_item():
-    inputs = {"text1": "a", "text2": "b", "id1": "x", "task": "t"}
-    assert mturk._inputs(inputs, "1") == {"task": "t", "text": "a", "id": "x"}
-    assert mturk._inputs(inputs, "2") == {"task": "t", "text": "b"}
-    assert mturk._inputs(inputs, "") == inputs
-    assert (mturk._stem("pref12", ["pref"]), mturk._stem("pref12", ["q"])) == ("pref", "pref12")
+def test_mturk_inputs_of_numbered_item(rows):
+    inputs = {"Input.text1": "a", "Input.text2": "b", "Input.id1": "x", "Input.task": "t"}
+    answered = {f"Answer.{q}": "1" for q in ("pref1", "pref2", "pref12", "whole", "q12")}
+    one = row("A1", "k1", **answered, **inputs)
+    del one["Input.text"]
+    read = rows(one, numbered=["pref"])
+    assert set(read.labels.select("item", "criterion").rows()) == {
+        ("k1#1", "pref"), ("k1#2", "pref"), ("k1#12", "pref"), ("k1", "whole"), ("k1", "q12"),
+    }  # fmt: skip
+    items = {one.pop("item"): {k: v for k, v in one.items() if v is not None} for one in read.items.to_dicts()}
+    assert items["k1#1"] == {"key": "k1", "task": "t", "text": "a", "id": "x"}
+    assert items["k1#2"] == {"key": "k1", "task": "t", "text": "b"}
+    assert items["k1"] == {"key": "k1", "task": "t", "text1": "a", "text2": "b", "id1": "x"}
 
 
 def test_read_mturk_items_without_inputs_are_hits(put, answers):
@@ -151,11 +170,24 @@ def test_read_mturk_items_without_inputs_are_hits(put, answers):
     assert answers(labels, "item", "annotator", "label") == {("h1", "A1", 5), ("row 3", "A2", 3)}
 
 
-def test_mturk_submission_time():
-    one, two = (mturk._time(f"Fri Nov 20 09:10:{s:02d} PST 2026") for s in (0, 30))
-    assert two - one == 30
-    assert datetime.fromtimestamp(one).strftime("%Y-%m-%d %H:%M:%S") == "2026-11-20 09:10:00"
-    assert [mturk._time(text) for text in (None, "", "2026-11-20 09:10", "Fri Nov 99 09:10:00 PST 2026")] == [None] * 4
+@pytest.mark.parametrize(
+    ("times", "last"),
+    [
+        (("Fri Nov 20 09:10:30 PST 2026", "Fri Nov 20 09:10:00 PST 2026"), 0),
+        (("Fri Nov 20 09:10:00 PST 2026", "Fri Nov 20 09:10:30 PST 2026"), 1),
+        (("Fri Nov 20 19:10:00 PST 2026", "Fri Nov 20 09:10:00 PST 2026"), 0),
+        (("Tue Dec 01 09:10:00 PST 2026", "Mon Nov 30 09:10:00 PST 2026"), 0),
+        (("Fri Jan 01 09:10:00 PST 2027", "Mon Nov 30 09:10:00 PST 2026"), 0),
+        (("Fri Nov 20 09:10:00 PST 2026", "Fri Nov 20 09:10:00 EST 2026"), 1),  # one file has one time zone
+        (("Fri Nov 20 09:10:00 PST 2026", ""), 0),
+        (("Fri Nov 20 09:10:00 PST 2026", "2027-11-20 09:10"), 0),
+        (("Fri Nov 20 09:10:00 PST 2026", "Fri Nov 99 09:10:00 PST 2027"), 0),
+        (("2027-11-20 09:10", ""), 1),
+    ],
+)
+def test_mturk_latest_submission_is_used(rows, times, last):
+    answered = (row("A1", "k1", minute=k, **{"Answer.q": str(k)}) | {"SubmitTime": t} for k, t in enumerate(times))
+    assert rows(*answered).labels["label"].to_list() == [last]
 
 
 @pytest.mark.real_data
@@ -194,14 +226,19 @@ def test_read_mturk_swap_changes_separability_votes(real_data):
 # -- function by function ------------------------------------------------------------------------------
 
 
-def test_mturk_questions_of_sides():
-    def sides(*answers, numbered=()):
-        return mturk._sides("b.csv", answers, numbered)
+def test_mturk_questions_of_sides(rows):
+    def sides(*answers, **options):
+        given = (
+            row(f"A{k}", "k1", **{f"Answer.{q}": a for q, a in one.items()},
+                **{f"Input.id{place}": "1" for place in ("", 1, 2)})
+            for k, one in enumerate(answers)
+        )  # fmt: skip
+        return set(rows(*given, swap="id", **options).scales)
 
-    assert sides({"a": "-1", "b": "1"}, {"a": None, "b": "0"}) == {"a"}
+    assert sides({"a": "-1", "b": "1"}, {"a": "", "b": "0"}) == {"a"}
     assert sides({"p1": "-1", "p2": "1"}, numbered=["p"]) == {"p"}
-    with pytest.raises(DataError, match=r"b\.csv: swap=\.\.\. requires answers of −1, 0 and 1; the questions are a, b"):
-        sides({"a": "1", "b": None}, {"b": "0"})
+    with pytest.raises(DataError, match=r"csv: swap=\.\.\. requires answers of −1, 0 and 1; the questions are a, b"):
+        sides({"a": "1", "b": ""}, {"a": "", "b": "0"})
 
 
 @pytest.mark.parametrize(
@@ -212,20 +249,28 @@ def test_mturk_questions_of_sides():
         ("a &lt; b", "a < b"),
     ],
 )  # fmt: skip
-def test_mturk_answer_as_one_value(given, word):
-    assert mturk._answer_word(given) == word
+def test_mturk_answer_as_one_value(rows, given, word):
+    read = rows(row("A1", "k1", **{"Answer.taskAnswers": json.dumps([{"q": given, "other": "text"}])}))
+    found = dict(read.labels.select("criterion", "label").rows())
+    assert found == {"other": "text"} | ({} if word is None else {"q": word})
 
 
-def test_mturk_names_of_inputs_and_workers():
-    assert (
-        mturk._digest({"a": "1", "b": "2"})
-        == mturk._digest({"b": "2", "a": "1"})
-        != mturk._digest({"a": "12", "b": ""})
-    )
-    assert mturk._digest({}).startswith("input-")
-    assert len(mturk._digest({})) == len("input-") + 12
-    assert mturk._code("A1", "") != mturk._code("A2", "")
-    assert mturk._code("A1", "x" * 64) == mturk._code("A1", "x" * 65) != mturk._code("A1", "x" * 63)
+def test_mturk_names_of_inputs_and_workers(rows):
+    def names(worker="A1", **options):
+        """The item and the annotator of one row with these inputs."""
+        inputs = options.pop("inputs", {"a": "1"})
+        one = {k: v for k, v in row(worker, "k1", **{"Answer.q": "1"}).items() if not k.startswith("Input.")}
+        inputs = {f"Input.{k}": v for k, v in inputs.items()}
+        return rows(one | inputs, item=None, **options).labels.select("item", "annotator").row(0)
+
+    item, worker = names(workers="codes")
+    assert (item, worker) == names(workers="codes")
+    assert item.startswith("input-")
+    assert len(item) == len("input-") + 12
+    assert names(inputs={"a": "1", "b": "2"}) == names(inputs={"b": "2", "a": "1"}) != names(inputs={"a": "12"})
+    assert worker != names("A2", workers="codes")[1]
+    salted = [names(workers="codes", salt="x" * n)[1] for n in (63, 64, 65)]
+    assert salted[0] != salted[1] == salted[2]
 
 
 def test_read_mturk_notes(put):

@@ -116,8 +116,7 @@ def test_read_inspect_unpacks_zstandard(tmp_path):
         start = packed.index(mark) + place
         packed[start : start + 2] = (93).to_bytes(2, "little")
     path.write_bytes(bytes(packed))
-    info = zipfile.ZipFile(path).getinfo("header.json")
-    assert json.loads(paths._unpack(path, info)) == json.loads(text)
+    assert export(paths.Inspect, path).header == {"status": "started", **json.loads(text)}
 
 
 def _zstandard(text: bytes) -> bytes:
@@ -697,8 +696,8 @@ def test_read_prodigy_and_argilla_notes(put):
     path = put("flat.json", [FLAT[0], FLAT[1]])
     records = assay.read(path, users=USERS, scale=ARGILLA_SCALES)
     assert said_of(records) == (("assumed to be rankings: best (if wrong, set rankings=[...])",), gone, items)
-    told = assay.read(path, scale=ARGILLA_SCALES, rankings=["best"], suggestions=False)
-    assert said_of(told) == (("annotators are user ids; name them with users=...",), gone, items)
+    in_short = assay.read(path, scale=ARGILLA_SCALES, rankings=["best"], suggestions=False)
+    assert said_of(in_short) == (("annotators are user ids; name them with users=...",), gone, items)
     other = {**FLAT[1], "stars.responses.status": ["draft", "submitted"]}
     drafts = [{**FLAT[0], "stars.responses.status": ["draft", "draft"]}, other]
     assert said_of(assay.read(put("flat.json", drafts), scale=ARGILLA_SCALES))[1] == ["3 rows: draft, never submitted"]
@@ -711,7 +710,7 @@ def export(kind, name="f.json", **options):
     return kind(Path(name), None, FormatSettings(**options))
 
 
-def told(one):
+def in_short(one):
     """An answer in short; a reason unchanged."""
     return one if isinstance(one, str) else (one.annotator, one.label, one.criterion, one.kind)
 
@@ -747,33 +746,27 @@ def test_export_names_records_by_place(put):
     [
         ({"responses": {"q": [{"value": 4, "user_id": "a"}, {"value": 2, "user_id": "b", "status": "draft"}],
            "p": None}},
-         [("q", "a", "submitted", 4), ("q", "b", "draft", 2)]),
-        ({"id": "r", "q.responses": [4, 2], "q.responses.users": ["a", "b"],
-          "q.responses.status": ["draft", "submitted"],
-          "p.responses": None}, [("q", "a", "draft", 4), ("q", "b", "submitted", 2)]),
-        ({"q.responses": [4, 2]}, [("q", None, "submitted", 4), ("q", None, "submitted", 2)]),
-    ],
-)  # fmt: skip
-def test_argilla_responses(record, found):
-    assert list(paths._responses(record)) == found
-
-
-@pytest.mark.parametrize(
-    ("record", "found"),
-    [
+         [("a", 4, "q", "human"), intake.DRAFT]),
+        ({"id": "r", "q.responses": [4, 2, 1], "q.responses.users": ["a", "b", "c"],
+          "q.responses.status": ["discarded", "submitted", "draft"],
+          "p.responses": None}, [intake.DISCARDED, ("b", 2, "q", "human"), intake.DRAFT]),
+        ({"q.responses": [4, 2]}, [intake.UNKNOWN_ANNOTATOR] * 2),
+        ({"q.responses": [4, 2], "q.responses.users": ["a", "b"]}, [("a", 4, "q", "human"), ("b", 2, "q", "human")]),
         ({"suggestions": {"q": {"value": 0, "agent": "m"}, "p": {"value": None}, "o": None, "n": {"value": "x"}}},
-         [("q", (0, "m")), ("n", ("x", None))]),
+         [("m", 0, "q", "judge"), ("suggestion", "x", "n", "judge")]),
         ({"q.suggestion": 0, "q.suggestion.agent": "m", "p.suggestion": None, "o.suggestion": "x"},
-         [("q", (0, "m")), ("o", ("x", None))]),
+         [("m", 0, "q", "judge"), ("suggestion", "x", "o", "judge")]),
     ],
 )  # fmt: skip
-def test_argilla_suggestions(record, found):
-    assert list(paths._suggestions(record)) == found
+def test_argilla_responses_and_suggestions(record, found):
+    assert [in_short(one) for one in export(paths.Argilla).answers(record)] == found
 
 
-def test_find_rankings_by_orders():
+def test_argilla_rankings_are_found_by_orders(put):
     def rankings(*values):
-        return paths._find_rankings([{"q.responses": [value]} for value in values])
+        one = export(paths.Argilla, put("r.json", [{"q.responses": [value]} for value in values]))
+        one.records()
+        return one.rankings
 
     assert rankings(["a", "b"], ["b", "a"]) == {"q"}
     assert rankings(["a", "b"], ["b", "a"], ["a", "b"]) == {"q"}
@@ -784,17 +777,25 @@ def test_find_rankings_by_orders():
 
 def test_argilla_fields_of_record(put):
     one = export(paths.Argilla, put("r.json", []))
-    assert one._fields_of({"fields": {"text": "t", "a": 2}, "metadata": {"a": 1, "b": 3}, "id": 1}) == {
+    assert one.fields_of({"fields": {"text": "t", "a": 2}, "metadata": {"a": 1, "b": 3}, "id": 1}) == {
         "a": 2, "b": 3, "text": "t",
     }  # fmt: skip
-    assert one._fields_of({"fields": {"text": "t"}, "metadata": None}) == {"text": "t"}
+    assert one.fields_of({"fields": {"text": "t"}, "metadata": None}) == {"text": "t"}
     flat = {"id": 1, "status": "x", "_server_id": 2, "text": "t", "q.responses": [], "q.suggestion.score": 1, "a.b": 4}
-    assert one._fields_of(flat) == {"text": "t", "a.b": 4}
-    assert one._place_of({"id": "r7"}, 3) == "record 3 (r7)"
-    assert one._answer("ann", "q", [{"start": 1}], "human", {}) == paths.SPANS
-    assert told(one._answer("ann", "q", ["b", 1], "human", {})) == ("ann", "1|b", "q", "human")
-    one.rankings = {"q"}
-    assert told(one._answer("ann", "q", ["b", 1], "judge", {})) == ("ann", "b>1", "q", "judge")
+    assert one.fields_of(flat) == {"text": "t", "a.b": 4}
+    assert one.place_of({"id": "r7"}, 3) == "record 3 (r7)"
+
+
+def test_argilla_lists_are_spans_sets_or_rankings(put):
+    def said(value, **options):
+        found = export(
+            paths.Argilla, put("r.json", [{"q.responses": [value], "q.responses.users": ["ann"]}]), **options
+        )
+        return [in_short(one) for record in found.records() for one in found.answers(record)]
+
+    assert said([{"start": 1}]) == [paths.SPANS]
+    assert said(["b", 1]) == [("ann", "1|b", "q", "human")]
+    assert said(["b", 1], rankings=["q"]) == [("ann", "b>1", "q", "human")]
 
 
 def test_read_argilla_names_label_classes(tmp_path, answers):
@@ -823,21 +824,22 @@ def test_read_argilla_names_label_classes(tmp_path, answers):
     ],
 )
 def test_prodigy_answer_of_task(task, found):
-    assert export(paths.Prodigy, question="kind")._answer(task) == found
+    (one,) = export(paths.Prodigy, question="kind").answers(task)
+    assert (one if isinstance(one, str) else (one.criterion, one.label, one.about)) == found
 
 
 def test_prodigy_annotator_of_task():
     task = {"answer": "accept", "options": [{"id": "a"}, {"id": "b"}, {"id": "c"}], "accept": ["b"], "text": "t"}
     one = export(paths.Prodigy, pair=["a", "b"], dataset="set")
-    (found,) = one._answers({**task, "_session_id": "set-ann", "_annotator_id": ""})
-    assert told(found) == ("ann", 1, None, "human")
-    assert [next(one._answers({**task, "accept": [x], "_session_id": "s"})).label for x in "abc"] == [-1, 1, 0]
-    (nobody,) = one._answers(task)
-    assert told(nobody) == ("", "b", None, "human")
+    (found,) = one.answers({**task, "_session_id": "set-ann", "_annotator_id": ""})
+    assert in_short(found) == ("ann", 1, None, "human")
+    assert [next(one.answers({**task, "accept": [x], "_session_id": "s"})).label for x in "abc"] == [-1, 1, 0]
+    (nobody,) = one.answers(task)
+    assert in_short(nobody) == ("", "b", None, "human")
     about = {**task, "_session_id": "s", "_input_hash": 3, "label": "L", "config": {}, "note": 5}
-    assert one._attributes(about, None) == {"text": "t", "note": 5}
-    assert one._attributes(task, None) is None
-    assert one._attributes({**about, "answer": "ignore"}, None) is None
+    assert one.attributes(about, None) == {"text": "t", "note": 5}
+    assert one.attributes(task, None) is None
+    assert one.attributes({**about, "answer": "ignore"}, None) is None
     with pytest.raises(DataError, match=r"pair=... requires the two options that are compared; got 3"):
         export(paths.Prodigy, pair=["a", "b", "c"])
 
@@ -856,11 +858,11 @@ def test_prodigy_text_options_are_the_scale(options, chosen, scale):
     one = export(paths.Prodigy)
     one.options = dict.fromkeys(options)
     one.intake.add(paths.answer("ann", chosen, None))
-    one._finish(None)
+    one.finish(None)
     assert {k: v.spec for k, v in one.intake.scales.items()} == ({} if scale is None else {None: scale})
     assert one.intake.notes == []
     one.intake.add(paths.answer("2030-01-01_10-00-00", "accept", "GOOD"))
-    one._finish(None)
+    one.finish(None)
     assert one.intake.scales["GOOD"].spec == "nominal:accept,reject"
     assert len(one.intake.notes) == 1
 
@@ -868,8 +870,8 @@ def test_prodigy_text_options_are_the_scale(options, chosen, scale):
 def test_promptfoo_names_results(put):
     def named(*results):
         one = export(paths.Promptfoo, put("r.json", {"results": [*results]}))
-        one._records()
-        return [one._name_of(None, r, "") for r in results] + [one._name_of("own", results[0], "")]
+        one.records()
+        return [one.name_of(None, r, "") for r in results] + [one.name_of("own", results[0], "")]
 
     first = {"testIdx": 3, "promptIdx": 0, "provider": {"id": "openai:m", "label": ""}}
     assert named(first) == ["test 3", "own"]
@@ -884,17 +886,19 @@ def test_promptfoo_names_results(put):
 def test_promptfoo_fields_of_output():
     one = export(paths.Promptfoo)
     result = {"testIdx": 0, "provider": "m", "testCase": {"vars": {"x": 1}}, "response": {"output": "o"}}
-    assert one._attributes(result, None) == {"x": 1, "document": "test 0", "system": "m", "output": "o"}
+    assert one.attributes(result, None) == {"x": 1, "document": "test 0", "system": "m", "output": "o"}
     raw = {**result, "vars": {"y": 2}, "prompt": {"raw": "p", "label": ""}, "response": None}
-    assert one._attributes(raw, "k") == {"y": 2, "document": "k", "system": "m", "prompt": "p"}
-    assert one._attributes({**raw, "prompt": {"raw": "p", "label": "l"}}, "k")["prompt"] == "l"
-    assert one._attributes({**raw, "prompt": "plain"}, "k")["prompt"] == "plain"
+    assert one.attributes(raw, "k") == {"y": 2, "document": "k", "system": "m", "prompt": "p"}
+    assert one.attributes({**raw, "prompt": {"raw": "p", "label": "l"}}, "k")["prompt"] == "l"
+    assert one.attributes({**raw, "prompt": "plain"}, "k")["prompt"] == "plain"
 
 
 def test_promptfoo_assertions():
     def said(*components, **options):
         one = export(paths.Promptfoo, **options)
-        return [told(x) for x in one._answers({"gradingResult": {"componentResults": [*components]}})], one.intake.notes
+        return [
+            in_short(x) for x in one.answers({"gradingResult": {"componentResults": [*components]}})
+        ], one.intake.notes
 
     def of(kind, metric=None, **more):
         return {"score": 0.5, "pass": True, "assertion": {"type": kind, "metric": metric}, **more}
@@ -912,10 +916,10 @@ def test_promptfoo_assertions():
     assert said(of("human")) == ([("promptfoo user", 0.5, "human", "human")], [])
     assert said(of("pi", metadata={"graderError": True})) == ([intake.UNSCORED], [])
     one = export(paths.Promptfoo)
-    assert list(one._answers({"gradingResult": None, "error": "x"})) == [paths.NO_OUTPUT]
-    assert list(one._answers({"gradingResult": {}})) == [intake.EMPTY]
+    assert list(one.answers({"gradingResult": None, "error": "x"})) == [paths.NO_OUTPUT]
+    assert list(one.answers({"gradingResult": {}})) == [intake.EMPTY]
     alone = {"score": 1, "assertion": {"type": "select-best"}}
-    assert [told(x) for x in one._answers({"gradingResult": alone})] == [
+    assert [in_short(x) for x in one.answers({"gradingResult": alone})] == [
         ("promptfoo grader", 1, "select-best", "judge")
     ]
 
@@ -923,7 +927,7 @@ def test_promptfoo_assertions():
 def test_promptfoo_finds_results(put):
     def grader(name, content, **options):
         one = export(paths.Promptfoo, put(name, content), **options)
-        assert one._records() == [{"testIdx": 1}]
+        assert one.records() == [{"testIdx": 1}]
         return one.grader, one.named
 
     config = {"defaultTest": {"options": {"provider": {"id": "gpt"}}}}
@@ -934,11 +938,11 @@ def test_promptfoo_finds_results(put):
     assert grader("a.json", {"results": rows, "config": config}, judge="mine") == ("mine", True)
     for name, content in (("a.json", rows), ("a.json", {"other": rows}), ("a.json", {"results": {"version": 3}})):
         with pytest.raises(DataError, match="contains no results of promptfoo; write them with 'promptfoo eval"):
-            export(paths.Promptfoo, put(name, content))._records()
+            export(paths.Promptfoo, put(name, content)).records()
     with pytest.raises(DataError, match="a CSV of promptfoo does not contain which assertions gave a score"):
-        export(paths.Promptfoo, put("a.csv", "x\n"))._records()
+        export(paths.Promptfoo, put("a.csv", "x\n")).records()
     with pytest.raises(DesignError, match=r"judge=... by scorer is only for logs of Inspect AI; name one judge"):
-        export(paths.Promptfoo, put("a.json", {"results": rows}), judge={"a": "b"})._records()
+        export(paths.Promptfoo, put("a.json", {"results": rows}), judge={"a": "b"}).records()
 
 
 def test_deepeval_fields_and_answers():
@@ -950,12 +954,12 @@ def test_deepeval_fields_and_answers():
         "expectedOutput": "e",
         "additionalMetadata": {"k": 1.5, "d": {}},
     }
-    assert one._fields_of(case) == {"name": "n", "input": "i", "expected": "e", "k": 1.5}
-    assert one._fields_of({**case, "metadata": {"input": "m"}, "additionalMetadata": {"k": 2}})["input"] == "m"
-    assert one._fields_of({"name": "n", "metadata": "text"}) == {"name": "n"}
+    assert one.fields_of(case) == {"name": "n", "input": "i", "expected": "e", "k": 1.5}
+    assert one.fields_of({**case, "metadata": {"input": "m"}, "additionalMetadata": {"k": 2}})["input"] == "m"
+    assert one.fields_of({"name": "n", "metadata": "text"}) == {"name": "n"}
 
     def said(metric, **options):
-        return [told(x) for x in export(paths.DeepEval, **options)._answers({"metricsData": [metric]})]
+        return [in_short(x) for x in export(paths.DeepEval, **options).answers({"metricsData": [metric]})]
 
     metric = {"name": "Tone [GEval] [Geval]", "score": 0.0, "success": False, "evaluationModel": "gpt"}
     assert said(metric) == [("gpt", 0.0, "Tone [GEval]", "judge")]
@@ -965,21 +969,21 @@ def test_deepeval_fields_and_answers():
     rule = {"name": "Exact", "score": 1.0}
     assert said(rule) == [paths.BY_RULE]
     assert said(rule, criteria=["Exact"]) == [("DeepEval", 1.0, "Exact", "judge")]
-    assert list(one._answers({"metricsData": None})) == []
+    assert list(one.answers({"metricsData": None})) == []
 
 
 def test_lm_eval_fields_and_answers():
     one = export(paths.LmEval, "samples_essays_2026-11-21T10-00-00.jsonl", criteria=["tone"])
-    assert [one._name_of(own, {"doc_id": 4}, "") for own in (None, "q")] == ["essays/4", "q"]
-    assert export(paths.LmEval, "other.jsonl")._name_of(None, {"doc_id": 4}, "") == "4"
+    assert [one.name_of(own, {"doc_id": 4}, "") for own in (None, "q")] == ["essays/4", "q"]
+    assert export(paths.LmEval, "other.jsonl").name_of(None, {"doc_id": 4}, "") == "4"
     sample = {"doc_id": 4, "doc": {"a": 1, "b": [2]}, "target": "t", "filtered_resps": ["o", "p"]}
-    assert one._attributes(sample, None) == {"doc_id": 4, "a": 1, "target": "t", "output": "o"}
-    assert one._attributes({"doc_id": 4, "doc": "text", "filtered_resps": None}, None) == {"doc_id": 4}
+    assert one.attributes(sample, None) == {"doc_id": 4, "a": 1, "target": "t", "output": "o"}
+    assert one.attributes({"doc_id": 4, "doc": "text", "filtered_resps": None}, None) == {"doc_id": 4}
     sample = {"metrics": ["acc", "tone", "more"], "acc": 1, "tone": 0}
-    assert [told(x) for x in one._answers(sample)] == [
+    assert [in_short(x) for x in one.answers(sample)] == [
         paths.BY_RULE, ("lm-eval judge", 0, "tone", "judge"), paths.BY_RULE,
     ]  # fmt: skip
-    assert list(one._answers({"metrics": ["tone"], "tone": [1]})) == [intake.UNSCORED]
+    assert list(one.answers({"metrics": ["tone"], "tone": [1]})) == [intake.UNSCORED]
 
 
 def of_trace(by, who="x", value=3, **more):
@@ -1010,13 +1014,14 @@ def of_trace(by, who="x", value=3, **more):
     ],
 )  # fmt: skip
 def test_mlflow_answer_of_assessment(one, found):
-    said = export(paths.MLflow, judge="mine")._assessment(one)
-    assert told(said) == found
+    (said,) = export(paths.MLflow, judge="mine").answers({"assessments": [one]})
+    assert in_short(said) == found
 
 
 def test_mlflow_time_of_assessment():
     def time(**more):
-        return export(paths.MLflow)._assessment(of_trace("HUMAN", **more)).time
+        (one,) = export(paths.MLflow).answers({"assessments": [of_trace("HUMAN", **more)]})
+        return one.time
 
     assert time(last_update_time="b", create_time="a") == "b"
     assert time(create_time="a", create_time_ms=5) == "a"
@@ -1024,11 +1029,12 @@ def test_mlflow_time_of_assessment():
     assert time() is None
 
 
-def test_mlflow_metrics_of_judge():
+def test_mlflow_metrics_of_judge(put):
     def judged(*columns, **options):
-        one = export(paths.MLflow, **options)
-        one.columns = [*columns]
-        return one._judged_metrics(), one.intake.notes
+        table = {"columns": [*columns, "item"], "data": [[None] * (len(columns) + 1)]}
+        one = export(paths.MLflow, put("t.json", table), judge="m", **options)
+        one.records()
+        return one.judged, one.intake.notes
 
     columns = ("tone/v1/score", "tone/v1/justification", "good/value", "good/rationale", "acc/v2/score", "input")
     two = {"tone": "tone/v1/score", "good": "good/value"}
@@ -1045,17 +1051,17 @@ def test_mlflow_metrics_of_judge():
 def test_mlflow_place_and_fields_of_rows():
     one = export(paths.MLflow)
     row = {"trace_id": "t1", "request": "r", "response": "", "outputs": None, "other": 1}
-    assert one._place_of(row, 3) == "row 3 (t1)"
-    assert one._place_of({"request_id": "r1"}, 3) == "row 3 (r1)"
-    assert one._place_of({}, 3) == "row 3"
-    assert one._attributes(row, None) == {"request": "r", "response": ""}
+    assert one.place_of(row, 3) == "row 3 (t1)"
+    assert one.place_of({"request_id": "r1"}, 3) == "row 3 (r1)"
+    assert one.place_of({}, 3) == "row 3"
+    assert one.attributes(row, None) == {"request": "r", "response": ""}
     one.judged, one.columns = {"tone": "tone/v1/score"}, ["tone/v1/score", "tone/v1/justification", "input", "trace_id"]
     table = {"tone/v1/score": 0, "tone/v1/justification": "x", "input": "i", "trace_id": "t1"}
-    assert one._place_of(table, 3) == "row 3"
-    assert one._attributes(table, None) == {"input": "i", "trace_id": "t1"}
-    assert [told(x) for x in one._answers(table)] == [("mlflow judge", 0, "tone", "judge")]
-    assert [list(one._answers({"tone/v1/score": x})) for x in (None, "")] == [[intake.UNSCORED]] * 2
-    assert list(export(paths.MLflow)._answers({"assessments": None})) == []
+    assert one.place_of(table, 3) == "row 3"
+    assert one.attributes(table, None) == {"input": "i", "trace_id": "t1"}
+    assert [in_short(x) for x in one.answers(table)] == [("mlflow judge", 0, "tone", "judge")]
+    assert [list(one.answers({"tone/v1/score": x})) for x in (None, "")] == [[intake.UNSCORED]] * 2
+    assert list(export(paths.MLflow).answers({"assessments": None})) == []
 
 
 @pytest.mark.parametrize(
@@ -1071,7 +1077,7 @@ def test_mlflow_place_and_fields_of_rows():
 )  # fmt: skip
 def test_read_mlflow_tables_and_traces(put, content, rows):
     one = export(paths.MLflow, put("t.json", content))
-    assert one._records() == rows
+    assert one.records() == rows
     table = "tone/value" in rows[0]
     assert (one.judged is not None) == table
     assert one.intake.notes == [
@@ -1083,7 +1089,7 @@ def test_read_mlflow_tables_and_traces(put, content, rows):
 @pytest.mark.parametrize("content", [{"other": 1}, [1], {"columns": ["a"], "data": 1}, {"columns": "a", "data": []}])
 def test_read_mlflow_refuses_other_files(put, content):
     with pytest.raises(DataError, match=r"contains neither a table \(columns and data\) nor traces of MLflow"):
-        export(paths.MLflow, put("t.json", content))._records()
+        export(paths.MLflow, put("t.json", content)).records()
 
 
 def log(put, header=None, **options):
@@ -1091,29 +1097,37 @@ def log(put, header=None, **options):
     return export(paths.Inspect, put("log.json", {"status": "success", "eval": {}, **(header or {})}), **options)
 
 
-def test_inspect_models_of_scorers():
-    header = {
-        "eval": {"scorers": [{"name": "a", "options": {"model": "m1"}}, {"name": "b"},
-            {"name": "c", "options": {"model": ["m2", {"model": "m3"}, None]}}]},
-        "results": {"scores": [{"scorer": "b", "params": {"model": {"model": "m4"}}}]},
-    }  # fmt: skip
-    assert paths._graders(header) == {"a": "m1", "c": "m2 + m3", "b": "m4"}
-    assert paths._graders({"eval": {"model_roles": {"grader": {"model": "m"}}}}) == {None: "m"}
-    assert paths._graders({"eval": {"model_roles": {"grader": {"config": 1}}}}) == {None: "grader"}
-    assert paths._graders({}) == {}
-    assert [paths._model_name(x) for x in ([], [None], {"model": 3}, None, "m")] == [None, None, "3", None, "m"]
+def test_inspect_models_of_scorers(put):
+    def graders(header):
+        return log(put, header).graders
+
+    scorers = [{"name": "a", "options": {"model": "m1"}}, {"name": "b"},
+        {"name": "c", "options": {"model": ["m2", {"model": "m3"}, None]}}]  # fmt: skip
+    results = {"scores": [{"scorer": "b", "params": {"model": {"model": "m4"}}}]}
+    assert graders({"eval": {"scorers": scorers}, "results": results}) == {"a": "m1", "c": "m2 + m3", "b": "m4"}
+    assert graders({"eval": {"model_roles": {"grader": {"model": "m"}}}}) == {None: "m"}
+    assert graders({"eval": {"model_roles": {"grader": {"config": 1}}}}) == {None: "grader"}
+    assert graders({}) == {}
+    unnamed = [{"name": k, "options": {"model": m}} for k, m in enumerate(([], [None], {"model": 3}, None, "m"))]
+    assert graders({"eval": {"scorers": unnamed}}) == {2: "3", 4: "m"}
 
 
 def test_inspect_judge_of_sample(put):
     one = log(
         put, {"eval": {"model_roles": {"grader": "role"}, "scorers": [{"name": "a", "options": {"model": "m1"}}]}}
     )
-    by = {"metadata": {"grader_model": "g", "model": "m"}}
-    assert [one._judge("a", by), one._judge("b", by), one._judge("b", {"metadata": {"model": "m"}})] == ["m1", "g", "m"]
-    assert one._judge("b", {"metadata": {"judge_model": "j", "grader_model": "g"}}) == "j"
-    assert one._judge("b", {"metadata": {"judge_model": 3, "model": "m"}}) == "m"
-    assert one._judge("b", {"metadata": {"grading": []}}) == "role"
-    assert one._judge("b", {"metadata": {}}) == one._judge("b", {}) == "b"
+
+    def judge(scorer, **metadata):
+        (said,) = one.answers({"scores": {scorer: {"value": 1, "metadata": metadata}}})
+        return said.annotator
+
+    by = {"grader_model": "g", "model": "m"}
+    assert [judge("a", **by), judge("b", **by), judge("b", model="m")] == ["m1", "g", "m"]
+    assert judge("b", judge_model="j", grader_model="g") == "j"
+    assert judge("b", judge_model=3, model="m") == "m"
+    assert judge("b", grading=[]) == "role"
+    assert judge("b") == "b"
+    assert [said.annotator for said in one.answers({"scores": {"b": {"value": 1}}})] == ["b"]
 
 
 @pytest.mark.parametrize(
@@ -1127,16 +1141,19 @@ def test_inspect_judge_of_sample(put):
     ],
 )  # fmt: skip
 def test_inspect_rule_based_scorers(put, scorer, options, rule):
-    one = log(put, **options)
-    assert one._follows_rule(scorer, {}) is rule
-    assert one._follows_rule(scorer, {"metadata": {"model": "m"}}) is False
+    def skipped(**score):
+        (said,) = log(put, **options).answers({"scores": {scorer: {"value": 1, **score}}})
+        return said == paths.BY_RULE
+
+    assert skipped() is rule
+    assert not skipped(metadata={"model": "m"})
 
 
 def test_inspect_scores_of_sample(put):
     def said(sample, header=None, **options):
         return [
-            x if isinstance(x, str) else (*told(x), x.repeat, x.about)
-            for x in log(put, header, **options)._answers(sample)
+            x if isinstance(x, str) else (*in_short(x), x.repeat, x.about)
+            for x in log(put, header, **options).answers(sample)
         ]
 
     plain, edited = {"edited": False}, {"edited": True}
@@ -1157,23 +1174,23 @@ def test_inspect_scores_of_sample(put):
 
 def test_inspect_names_and_fields_of_samples(put):
     one = log(put, {"eval": {"model": "m"}}, with_model=True)
-    assert [one._name_of(own, {"id": 3}, "") for own in (None, "k")] == ["3@m", "k@m"]
-    assert log(put)._name_of(None, {"id": 3}, "") == "3"
-    assert one._place_of({"id": 3, "epoch": 2}, 9) == "sample 3, epoch 2"
+    assert [one.name_of(own, {"id": 3}, "") for own in (None, "k")] == ["3@m", "k@m"]
+    assert log(put).name_of(None, {"id": 3}, "") == "3"
+    assert one.place_of({"id": 3, "epoch": 2}, 9) == "sample 3, epoch 2"
     about = {"input": "i", "metadata": {"k": True, "l": [1], "input": "own"}, "output": {"completion": "o"}}
-    assert one._attributes(about, None) == {"input": "own", "output": "o", "k": True, "system": "m"}
+    assert one.attributes(about, None) == {"input": "own", "output": "o", "k": True, "system": "m"}
 
 
 def test_inspect_notes(put):
     one = log(put, {"status": "error"})
     for name in ("a.x", "a.y", "ab", "b"):
         one.intake.add(paths.answer("m", 1, name, "judge"))
-    assert one._finish(["a", "b", "c"]) == ["a.x", "a.y", "b", "c"]
-    assert one._finish(None) is None
+    assert one.finish(["a", "b", "c"]) == ["a.x", "a.y", "b", "c"]
+    assert one.finish(None) is None
     assert one.intake.notes == ["the log's status is 'error': it might contain only part of the samples"]
     one = log(put)
     one.rules, one.edited = {"match": None, "f1": None}, 2
-    one._finish(None)
+    one.finish(None)
     assert one.intake.notes == [
         "skipped rule-based scorers: match, f1 (to read them, set criteria=[...])",
         "2 scores edited by a human: the judge's own earlier score is used",
@@ -1203,9 +1220,9 @@ def test_read_inspect_names_damaged_member(tmp_path):
         packed[start : start + 2] = (93).to_bytes(2, "little")
     assert refused(packed).startswith("'header.json' is damaged (")
     with pytest.raises(DataError, match="is not a log of Inspect AI"):
-        paths._json_log(_written(tmp_path / "a.json", "[]"))
+        export(paths.Inspect, _written(tmp_path / "a.json", "[]"))
     with pytest.raises(DataError, match="is not a log of Inspect AI"):
-        paths._json_log(_written(tmp_path / "a.json", "{}"))
+        export(paths.Inspect, _written(tmp_path / "a.json", "{}"))
 
 
 def _written(path, text):

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import json
-from pathlib import Path
 
 import polars as pl
 import pytest
 
 import assay
-from assay.data.formats import intake, potato
+from assay.data.formats import FormatSettings, intake, potato
 from assay.errors import DataError
 
 CONFIG = """
@@ -50,6 +49,21 @@ def state(user, labels, **more):
         for item, schemas in labels.items()
     }
     return {"user_id": user, "instance_id_ordering": [], "instance_id_to_label_to_value": pairs, **more}
+
+
+def line(user, item, labels):
+    return {"instance_id": item, "user_id": user, "labels": labels}
+
+
+@pytest.fixture
+def rows(put):
+    """The rows that the reader makes of lines, with these schemas."""
+
+    def read(*lines, schemes=()):
+        config = put("c.yaml", {"annotation_schemes": [*schemes]})
+        return potato.read_potato(put("lines.jsonl", [*lines]), None, FormatSettings(config=config))
+
+    return read
 
 
 @pytest.fixture
@@ -188,9 +202,9 @@ def test_read_potato_data_files(project, put, name, text):
         ({"annotation_type": "pairwise"}, "preference"), ({"annotation_type": "triad_test"}, "odd-one-out"), ({}, None),
     ],
 )  # fmt: skip
-def test_read_potato_scales_of_configuration(schema, spec):
-    found = potato._scale(schema)
-    assert (None if found is None else found.spec) == spec
+def test_read_potato_scales_of_configuration(rows, schema, spec):
+    scales = rows(line("ann", "k", {"q": {"1": "1"}}), schemes=[{"name": "q", **schema}]).scales
+    assert (scales["q"].spec if scales else None) == spec
 
 
 def test_read_potato_changes_without_time(project, excluded):
@@ -240,72 +254,95 @@ def test_read_potato_real_project(real_data, expected, answers):
 
 
 @pytest.mark.parametrize(
-    ("schema", "given", "written"),
+    ("schema", "given", "label", "written"),
     [
-        ("t", {"any": "so"}, True), ("t", {"any": "so", "more": "x"}, False), ("l", {"text_box": "so"}, False),
-        ("new", {"text_box": "so"}, True), ("new", {"text": "so"}, True), ("new", {"text": "true"}, False),
-        ("new", {"text": "on"}, False), ("new", {"text": "text"}, False), ("new", {"other": "so"}, False),
+        ("t", {"any": "so"}, "so", True), ("t", {"any": "so", "more": "x"}, "any|more", True),
+        ("l", {"text_box": "so"}, "text_box", False), ("new", {"text_box": "so"}, "so", True),
+        ("new", {"text": "so"}, "so", True), ("new", {"text": "true"}, "text", False),
+        ("new", {"text": "on"}, "text", False), ("new", {"text": "text"}, "text", False),
+        ("new", {"other": "so"}, "other", False),
     ],
 )  # fmt: skip
-def test_read_potato_text_answers(schema, given, written):
-    schemes = {"t": {"annotation_type": "text"}, "l": {"annotation_type": "likert"}}
-    project = potato._Project(None, schemes, {}, None)
-    assert project.is_written(schema, given) is written
+def test_read_potato_text_answers(rows, schema, given, label, written):
+    """By the schema, otherwise by the name of the one box."""
+    schemes = {"name": "t", "annotation_type": "text"}, {"name": "l", "annotation_type": "radio"}
+    read = rows(line("ann", "k", {schema: given}), schemes=schemes)
+    assert read.labels["label"].to_list() == [label]
+    assert {name: scale.spec for name, scale in read.scales.items()} == ({schema: "text"} if written else {})
 
 
-def test_read_potato_counts_every_entry():
-    project = potato._Project(intake.Intake(Path("p")), {}, {}, None)
-    project.entry("ann", "k", {}, {})
-    project.entry("ann", "k", {"a": {}, "b": {"text": "so"}, "c": {"x": "x"}, "d": {"selection": "A"}}, {"seconds": 2})
-    project.entry("ann", "k", {"d": {"selection": "A"}, "e": {"selection": "B"}}, {"order": {"d": ["x"]}})
-    assert [(a.criterion, a.label, a.where, a.about) for a in project.intake.answers] == [
-        ("b", "so", "ann: k", {"seconds": 2}), ("c", "x", "ann: k", {"seconds": 2}),
-        ("d", -1, "ann: k", {"seconds": 2, "position": 1}), ("e", 1, "ann: k", {"position": 2}),
+def test_read_potato_counts_every_entry(rows, put):
+    given = {"a": {}, "b": {"text": "so"}, "c": {"x": "x"}, "d": {"selection": "A"}}
+    read = rows(line("ann", "k0", {}), line("ann", "k", given))
+    assert read.labels.select("criterion", "label", "_row", "position").rows() == [
+        ("b", "so", "ann: k", None), ("c", "x", "ann: k", None), ("d", "-1", "ann: k", 1),
     ]  # fmt: skip
-    assert project.intake.excluded == {intake.EMPTY: 2, potato.SHUFFLED: 1}
-    assert {name: scale.spec for name, scale in project.intake.scales.items()} == {
-        "b": "text", "d": "preference", "e": "preference",
-    }  # fmt: skip
+    assert [(e.reason, e.count) for e in read.reading.exclusions] == [(intake.EMPTY, 2)]
+    assert {name: scale.spec for name, scale in read.scales.items()} == {"b": "text", "d": "preference"}
+    made = state(
+        "ann", {"k": {"d": {"selection": "A"}, "e": {"selection": "B"}}},
+        instance_id_to_presentation_order={"k": {"d": ["x"]}},
+        instance_id_to_behavioral_data={"k": {"total_time_ms": 2000}},
+    )  # fmt: skip
+    read = potato.read_potato(put("ann/user_state.json", made), None, FormatSettings())
+    assert read.labels.select("criterion", "label", "position", "seconds").rows() == [("e", 1, 2, 2.0)]
+    assert [(e.reason, e.count) for e in read.reading.exclusions] == [(potato.SHUFFLED, 1)]
+    assert {name: scale.spec for name, scale in read.scales.items()} == {"e": "preference"}
 
 
 def test_potato_folders_of_project(put, tmp_path):
-    put("a/config.yaml", "x: 1")
-    output = put("a/annotation_output/ann/user_state.json", {}).parents[1]
-    put("b/ann/user_state.json", {})
-    assert potato._project(tmp_path / "a", None) == (output, tmp_path / "a" / "config.yaml")
-    assert potato._project(output, None) == (output, tmp_path / "a" / "config.yaml")
-    assert potato._project(output, tmp_path / "own.yaml") == (output, tmp_path / "own.yaml")
-    assert potato._project(tmp_path / "b", None) == (tmp_path / "b", None)
-    file = tmp_path / "b" / "x.jsonl"
-    assert potato._project(file, None) == (file, None)
+    def scale(path, config=None):
+        """The scale of stars, of which each configuration has another."""
+        read = potato.read_potato(path, None, FormatSettings(config=config))
+        assert read.labels.select("item", "annotator", "label").rows() == [("k", "ann", 3)]
+        return read.scales["stars"].spec if read.scales else None
+
+    def config(size):
+        return {"annotation_schemes": [{"name": "stars", "annotation_type": "likert", "size": size}]}
+
+    made = state("ann", {"k": {"stars": {"3": "3"}}})
+    own = put("own.yaml", config(7))
+    put("a/config.yaml", config(5))
+    output = put("a/annotation_output/ann/user_state.json", made).parents[1]
+    put("b/ann/user_state.json", made)
+    assert scale(tmp_path / "a") == scale(output) == "ordinal:1-5"
+    assert scale(output, own) == scale(tmp_path / "b", own) == "ordinal:1-7"
+    assert scale(tmp_path / "b") is None
+    lines = put("a/x.jsonl", [line("ann", "k", {"stars": {"3": "3"}})])
+    assert [scale(lines), scale(lines, own)] == [None, "ordinal:1-7"]
     assert [potato.is_potato(p) for p in (tmp_path / "a", output, tmp_path / "b", output / "ann")] == [True] * 3 + [
         False
     ]
 
 
 def test_potato_entries_of_exports(put, tmp_path):
-    def entries(path):
-        return list(potato._entries(path))
+    def entries(path, *more):
+        read = potato.read_potato(path, None, FormatSettings())
+        found = read.labels.select("annotator", "item", "criterion", "label", *more).rows()
+        return found, sum(e.count for e in read.reading.exclusions)
 
     frame = {"instance_id": [1, 2], "user_id": ["ann", "bob"], "stars": [4.0, None], "tags": [["x", "y"], None]}
     pl.DataFrame(frame).write_parquet(tmp_path / "t.parquet")
-    assert entries(tmp_path / "t.parquet") == [
-        ("ann", "1", {"stars": {"4": "4"}, "tags": {"x": "x", "y": "y"}}, {}), ("bob", "2", {}, {}),
-    ]  # fmt: skip
+    assert entries(tmp_path / "t.parquet") == ([("ann", "1", "stars", "4"), ("ann", "1", "tags", "x|y")], 1)
     table = put("t.tsv", "instance_id\tuser_id\ta.x\ta.y\tplain\nk\tann\t1\t\tz\n")
-    assert entries(table) == [("ann", "k", {"a": {"x": "1"}}, {})]
-    lines = put("t.jsonl", [{"instance_id": 1, "user_id": 2, "labels": None}])
-    assert entries(lines) == [("2", "1", {}, {})]
+    assert entries(table) == ([("ann", "k", "a", "x")], 0)
+    lines = put("t.jsonl", [line(2, 1, None), line(2, 3, {"a": {"x": "x"}})])
+    assert entries(lines) == ([("2", "3", "a", "x")], 1)
     made = state("", {"k": {"a": {"x": 1}}}, instance_id_to_behavioral_data={"k": {"total_time_ms": 0}})
     path = put("ann/user_state.json", made)
-    wanted = [("ann", "k", {"a": {"x": 1}}, {"changes": (), "order": {}, "seconds": 0.0})]
-    assert entries(path) == entries(path.parent) == entries(tmp_path) == wanted
+    wanted = [("ann", "k", "a", "x", 0.0)], 0
+    assert [entries(one, "seconds") for one in (path, path.parent, tmp_path)] == [wanted] * 3
 
 
 def test_read_potato_refuses_invalid_configuration(put):
+    lines = put("d/lines.jsonl", [line("ann", "7", {"a": {"x": "x"}})])
     for text, words in (("a: [", "cannot be read as potato's configuration"), ("- a", "it contains no settings")):
         with pytest.raises(DataError, match=words):
-            potato._yaml(put("c.yaml", text))
-    assert potato._items(put("d/config.yaml", "").parent, {}) == {}
+            potato.read_potato(lines, None, FormatSettings(config=put("c.yaml", text)))
     put("d/x.jsonl", [{"id": 7, "text": "so"}, {"text": "nameless"}])
-    assert potato._items(put("d/c.yaml", "").parent, {"data_files": ["x.jsonl"]}) == {"7": {"text": "so"}}
+
+    def items(**config):
+        return potato.read_potato(lines, None, FormatSettings(config=put("d/c.yaml", config))).items
+
+    assert items(other=1) is None
+    assert items(data_files=["x.jsonl"]).rows() == [("7", "so")]

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import gzip
 import io
+import json
 import zipfile
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -15,9 +15,8 @@ import pytest
 
 import assay
 from assay.data.annotations import Reading
-from assay.data.formats import Rows, paths, registry, sheets, tables
+from assay.data.formats import FormatSettings, Rows, paths, potato, registry, sheets, tables
 from assay.data.formats.intake import set_of
-from assay.data.formats.potato import _Project
 from assay.data.scales import Nominal, Ordinal, Text
 from assay.data.structure import cells
 from assay.data.values import LabelColumn, refuse_slips
@@ -173,27 +172,28 @@ def test_read_skips_header_rows_of_qualtrics() -> None:
     )  # fmt: skip
 
 
-def merged(first: list[str | None], **more: list[str | None]) -> list[str | None] | None:
+def merged(folder: Path, first: list[str | None], **more: list[str | None]) -> list[str | None] | None:
     columns = {"doc": first, "ann": ["1"] * len(first), "ben": ["2"] * len(first)} | more
-    frame, notes = sheets._fill_merged(pl.DataFrame(columns, schema=dict.fromkeys(columns, pl.String)))
-    if not notes:
+    pl.DataFrame(columns, schema=dict.fromkeys(columns, pl.String)).write_csv(folder / "t.csv")
+    found = sheets.read_sheet(folder / "t.csv")
+    if not found.notes:
         return None
-    filled = sum(new != old for new, old in zip(frame["doc"], first, strict=True))
-    assert notes == [f"{filled} empty cells below a name in column 'doc' assumed to be merged with it"]
-    return frame["doc"].to_list()
+    filled = sum(new != old for new, old in zip(found.frame["doc"], first, strict=True))
+    assert found.notes == (f"{filled} empty cells below a name in column 'doc' assumed to be merged with it",)
+    return found.frame["doc"].to_list()
 
 
-def test_read_fills_merged_cells() -> None:
-    assert merged(["a", None, "b", " "]) == ["a", "a", "b", "b"]
-    assert merged(["a", None, "b", None, "c"]) == ["a", "a", "b", "b", "c"]  # two of five, .4
-    assert merged(["a", None, "b", None, "c", "d"]) is None
-    assert merged([None, "a", None, "b"]) is None
-    assert merged(["a", None, "a", None]) is None  # repeated names are not merged cells
-    assert merged(["a", None, None]) is None
+def test_read_fills_merged_cells(tmp_path: Path) -> None:
+    assert merged(tmp_path, ["a", None, "b", " "]) == ["a", "a", "b", "b"]
+    assert merged(tmp_path, ["a", None, "b", None, "c"]) == ["a", "a", "b", "b", "c"]  # two of five, .4
+    assert merged(tmp_path, ["a", None, "b", None, "c", "d"]) is None
+    assert merged(tmp_path, [None, "a", None, "b"]) is None
+    assert merged(tmp_path, ["a", None, "a", None]) is None  # repeated names are not merged cells
+    assert merged(tmp_path, ["a", None, None]) is None
     assert (
-        merged(["a", None, "b", None], ben=["2", None, "2", "2"]) is None
+        merged(tmp_path, ["a", None, "b", None], ben=["2", None, "2", "2"]) is None
     )  # a row with a single label is not a header
-    assert merged(["a", None, None, None, "b", None], ben=["2", "2", "2", None, "2", "2"]) == [
+    assert merged(tmp_path, ["a", None, None, None, "b", None], ben=["2", "2", "2", None, "2", "2"]) == [
         "a", "a", "a", None, "b", "b"
     ]  # fmt: skip
 
@@ -271,20 +271,23 @@ def test_split_annotators_by_template() -> None:
 
 
 def test_argilla_records_of_folder(tmp_path: Path) -> None:
+    def records() -> str:
+        return paths.Argilla(tmp_path, None, FormatSettings()).path.name
+
     with pytest.raises(
         DataError, match=r"contains no records.json, but 0 parquet files; name the file of records in it"
     ):
-        paths._argilla_records(tmp_path)
+        records()
     (tmp_path / "data").mkdir()
     (tmp_path / "data" / "one.parquet").touch()
-    assert paths._argilla_records(tmp_path).name == "one.parquet"
+    assert records() == "one.parquet"
     (tmp_path / "two.parquet").touch()
     with pytest.raises(DataError, match="but 2 parquet files; name"):
-        paths._argilla_records(tmp_path)
+        records()
     (tmp_path / "records.jsonl").touch()
-    assert paths._argilla_records(tmp_path).name == "records.jsonl"
+    assert records() == "records.jsonl"
     (tmp_path / "records.json").touch()
-    assert paths._argilla_records(tmp_path).name == "records.json"
+    assert records() == "records.json"
 
 
 @pytest.mark.parametrize(
@@ -300,9 +303,12 @@ def test_argilla_records_of_folder(tmp_path: Path) -> None:
         ("span", (), None),
     ],
 )
-def test_argilla_scale_of_settings(kind: str, values: tuple[Any, ...], scale: Any) -> None:
-    options = [{"value": value} for value in values]
-    assert paths._argilla_scale({"settings": {"type": kind, "options": options}}) == scale
+def test_argilla_scale_of_settings(tmp_path: Path, kind: str, values: tuple[Any, ...], scale: Any) -> None:
+    question = {"name": "q", "settings": {"type": kind, "options": [{"value": value} for value in values]}}
+    (tmp_path / "settings.json").write_text(json.dumps({"questions": [question]}))
+    found = paths.Argilla(tmp_path / "r.json", None, FormatSettings(settings=tmp_path / "settings.json"))
+    found.finish(None)
+    assert found.intake.scales == ({} if scale is None else {"q": scale})
 
 
 def test_read_packed_files(tmp_path: Path) -> None:
@@ -345,13 +351,13 @@ def test_read_packed_files(tmp_path: Path) -> None:
     ],
 )
 def test_read_standard_input(monkeypatch: pytest.MonkeyPatch, data: bytes, name: str) -> None:
-    monkeypatch.setattr("sys.stdin", SimpleNamespace(buffer=io.BytesIO(data)))
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(data)))
     found = sheets.standard_input()
     assert (found.name, found.read_bytes()) == (name, data)
 
 
 def test_read_refuses_empty_standard_input(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("sys.stdin", SimpleNamespace(buffer=io.BytesIO(b" \n")))
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(b" \n")))
     with pytest.raises(DataError, match=r"^standard input is empty$"):
         sheets.standard_input()
 
@@ -361,17 +367,17 @@ def test_read_joins_numbers_and_text_if_scales_are_stated() -> None:
         return Rows(pl.DataFrame({"label": labels} | more), reading=Reading("t.csv", 1), scales=scales)
 
     same = [part([1]), part([2])]
-    assert registry._unify_types(same) is same
+    assert registry.unify_types(same) is same
     texts = [part(["a"]), part(["b"])]
-    assert registry._unify_types(texts) is texts
+    assert registry.unify_types(texts) is texts
     with pytest.raises(DataError, match=r"t.csv and t.csv: labels are text in one and numbers in the other"):
-        registry._unify_types([part([1]), part(["b"])])
+        registry.unify_types([part([1]), part(["b"])])
     with pytest.raises(DataError, match="labels are text in one"):
-        registry._unify_types([part([1], {}), part(["b"])])
-    both = registry._unify_types([part([1], {}), part(["b"], {})])
+        registry.unify_types([part([1], {}), part(["b"])])
+    both = registry.unify_types([part([1], {}), part(["b"], {})])
     assert [one.labels["label"].to_list() for one in both] == [["1"], ["b"]]
     with pytest.raises(DataError, match="have different columns; read them separately"):
-        registry._unify_types([part([1]), Rows(pl.DataFrame({"x": [1]}), reading=Reading("t.csv", 1))])
+        registry.unify_types([part([1]), Rows(pl.DataFrame({"x": [1]}), reading=Reading("t.csv", 1))])
 
 
 # -- slips of the keyboard ---------------------------------------------------------------------------------
@@ -418,30 +424,45 @@ def test_read_refuses_slips(labels: list[Any], slip: list[int] | None) -> None:
         ("radio", [], None),
     ],
 )
-def test_read_potato_last_change_by_schema(kind: str, changes: list[tuple[str, str, int]], label: str | None) -> None:
-    project: Any = SimpleNamespace(schemes={"tone": {"annotation_type": kind}}, intake=None)
+def test_read_potato_last_change_by_schema(
+    tmp_path: Path, kind: str, changes: list[tuple[str, str, int]], label: str | None
+) -> None:
     made = [{"schema_name": name, "new_value": value, "timestamp": at} for name, value, at in changes]
-    assert _Project.ticked(project, "tone", {"kind": "true", "rude": "true"}, made) == label
+    answers = {"k": {"tone": {"kind": "true", "rude": "true"}, "why": {"text": "so"}}}
+    found = potato_answers(tmp_path, answers, {"k": made}, tone=kind)
+    assert found.labels.filter(criterion="tone")["label"].to_list() == ([] if label is None else [label])
+    assert sum(e.count for e in found.reading.exclusions) == (label is None)
 
 
-def test_read_potato_ticked_choices() -> None:
-    notes: list[str] = []
-    schemes = {"l": {"annotation_type": "likert"}, "s": {"annotation_type": "slider"},
-               "m": {"annotation_type": "multiselect"}, "x": {"annotation_type": "select"}}  # fmt: skip
-    project: Any = SimpleNamespace(schemes=schemes, intake=SimpleNamespace(note=notes.append))
-    assert _Project.ticked(project, "l", {"3": "true"}, ()) == 3
-    assert _Project.ticked(project, "l", {"l": "4"}, ()) == 4
-    assert _Project.ticked(project, "s", {"slider": "70"}, ()) == 70
-    assert _Project.ticked(project, "x", {"one": "true"}, ()) == set_of(["one"])
-    assert _Project.ticked(project, "m", {"b": "true", "a": "true"}, ()) == set_of(["b", "a"])
-    assert notes == []
-    assert _Project.ticked(project, "x", {"b": "true", "a": "true"}, ()) == set_of(["b", "a"])
-    assert notes == ["x: several labels on an item are assumed to be a set; to check, set config=..."]
-    changes = [{"schema_name": "l", "new_value": "2", "timestamp": 1}]
-    assert _Project.ticked(project, "l", {"2": "true", "3": "true"}, changes) == 2
+def potato_answers(folder: Path, answers: dict[str, Any], changes: dict[str, Any], **kinds: str) -> Rows:
+    """The rows read of one user's answers {item: {schema: {name: value}}}, with the kinds of the schemas."""
+    schemes = [{"name": name, "annotation_type": kind} for name, kind in kinds.items()]
+    (folder / "c.yaml").write_text(json.dumps({"annotation_schemes": schemes}))
+    pairs = {
+        item: [[{"schema": q, "name": n}, v] for q, given in of.items() for n, v in given.items()]
+        for item, of in answers.items()
+    }
+    state: dict[str, Any] = {"user_id": "ann", "instance_id_to_label_to_value": pairs}
+    state["instance_id_to_behavioral_data"] = {item: {"annotation_changes": made} for item, made in changes.items()}
+    (folder / "user_state.json").write_text(json.dumps(state))
+    return potato.read_potato(folder / "user_state.json", None, FormatSettings(config=folder / "c.yaml"))
 
 
-# -- computed columns --------------------------------------------------------------------------------------
+def test_read_potato_ticked_choices(tmp_path: Path) -> None:
+    def ticked(schema: str, given: dict[str, str], *changes: Any) -> tuple[Any, tuple[str, ...]]:
+        kinds = {"l": "likert", "s": "slider", "m": "multiselect", "x": "select"}
+        found = potato_answers(tmp_path, {"k": {schema: given}}, {"k": changes}, **kinds)
+        return found.labels["label"].item(), found.reading.notes
+
+    assert ticked("l", {"3": "true"}) == (3, ())
+    assert ticked("l", {"l": "4"}) == (4, ())
+    assert ticked("s", {"slider": "70"}) == (70, ())
+    assert ticked("x", {"one": "true"}) == (set_of(["one"]), ())
+    assert ticked("m", {"b": "true", "a": "true"}) == (set_of(["b", "a"]), ())
+    note = "x: several labels on an item are assumed to be a set; to check, set config=..."
+    assert ticked("x", {"b": "true", "a": "true"}) == (set_of(["b", "a"]), (note,))
+    changed = {"schema_name": "l", "new_value": "2", "timestamp": 1}
+    assert ticked("l", {"2": "true", "3": "true"}, changed) == (2, ())
 
 
 @pytest.mark.parametrize(("people", "categories"), [(2, 10), (3, 5), (5, 100)])
@@ -451,18 +472,18 @@ def test_arithmetic_distinguishes_rounded_mean(people: int, categories: int) -> 
     for _ in range(40):
         truth = rng.uniform(1, categories, 60)
         given = np.round(truth + 0.2 * categories * rng.normal(size=(people + 1, 60))).clip(1, categories)
-        assert cells._arithmetic(given[0], given[1:]) is None
+        assert cells.arithmetic_of(given[0], given[1:]) is None
         mean = given[1:].mean(axis=0)
         either = np.where(rng.random(60) < 0.5, np.floor(mean + 0.5), np.ceil(mean - 0.5))
-        assert cells._arithmetic(either, given[1:]) == "rounded mean"
+        assert cells.arithmetic_of(either, given[1:]) == "rounded mean"
 
 
 def test_arithmetic_rounded_mean_requires_ten_rows() -> None:
     others = np.array([[1.0] * 14, [3.0] * 10 + [2.0] * 4])
     column = np.array([2.0] * 10 + [1.0, 2.0, 1.0, 2.0])
-    assert cells._arithmetic(column, others) == "rounded mean"
-    assert cells._arithmetic(column[1:], others[:, 1:]) is None
-    assert cells._arithmetic(np.where(np.arange(14) == 3, 3.0, column), others) is None
+    assert cells.arithmetic_of(column, others) == "rounded mean"
+    assert cells.arithmetic_of(column[1:], others[:, 1:]) is None
+    assert cells.arithmetic_of(np.where(np.arange(14) == 3, 3.0, column), others) is None
 
 
 def test_read_rounded_mean_is_ambiguous(tmp_path: Path) -> None:
@@ -500,15 +521,15 @@ def test_read_head_of_file(tmp_path: Path, data: bytes, head: str, notes: list[s
 
 
 def test_read_other_encodings(tmp_path: Path) -> None:
-    def grid(data: bytes, skip: int = 0) -> tuple[list[tuple[Any, ...]], list[str]]:
+    def grid(data: bytes) -> tuple[list[tuple[Any, ...]], list[str]]:
         (tmp_path / "t.csv").write_bytes(data)
-        notes: list[str] = []
-        return sheets._read_rows(tmp_path / "t.csv", ";", skip, notes).rows(), notes
+        found = sheets.read_sheet(tmp_path / "t.csv")
+        return [tuple(found.frame.columns), *found.frame.rows()], [*found.notes]
 
     assert grid(b"a;b\n1;\xc3\xa9\n") == ([("a", "b"), ("1", "é")], [])
     windows = ["the file is not UTF-8; read as Windows text (cp1252)"]
     assert grid(b"a;b\n1;\xe9\n") == ([("a", "b"), ("1", "é")], windows)
-    assert grid("x\na;b\n1;é\n".encode("utf-16"), 1) == ([("a", "b"), ("1", "é")], [])
+    assert grid("sep=;\na;b\n1;é\n".encode("utf-16")) == ([("a", "b"), ("1", "é")], ["read as UTF-16 text"])
     with pytest.raises(DataError, match=r"nor Windows text \(cp1252 or cp1250\) nor Mac Roman; save it as UTF-8"):
         grid(b"a;b\n1;\x81\xe9\n")
     mac = ["the file is not UTF-8; read as Mac text (mac roman)"]

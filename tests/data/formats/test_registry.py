@@ -597,11 +597,11 @@ def test_read_wide_words_and_numbers_require_scale():
 def test_join_files_names_incompatible_files():
     words, numbers = part("a.csv", label=["x"], scales={}), part("b.csv", label=[1])
     with pytest.raises(DataError, match=r"a\.csv and b\.csv: labels are text in one and numbers in the other"):
-        registry._unify_types([words, numbers])
+        registry.unify_types([words, numbers])
     with pytest.raises(DataError, match=r"b\.csv and a\.csv: labels are text in one and numbers in the other"):
-        registry._unify_types([numbers, words])
+        registry.unify_types([numbers, words])
     with pytest.raises(DataError, match=r"a\.csv and c\.csv have different columns; read them separately"):
-        registry._unify_types([words, part("c.csv", stars=[1])])
+        registry.unify_types([words, part("c.csv", stars=[1])])
 
 
 def test_every_format_is_documented():

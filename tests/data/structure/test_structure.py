@@ -455,7 +455,7 @@ def test_by_name_of_dates():
     for n, role in ((MOST_CATEGORIES, None), (MOST_CATEGORIES + 1, "time stamp")):
         days = [f"2024-{1 + k // 28:02d}-{1 + k % 28:02d}" for k in range(n)]
         assert of_name("x", days) == role
-        assert finder({"x": days})._other_role("x") == ("time stamp", "dates" if role is None else "dates and times")
+        assert finder({"x": days}).other_role("x") == ("time stamp", "dates" if role is None else "dates and times")
 
 
 @pytest.mark.parametrize(
@@ -471,7 +471,7 @@ def test_by_name_of_dates():
     ],
 )  # fmt: skip
 def test_other_role_of_columns(name, cells, stated, role):
-    assert finder({name: cells}, **stated)._other_role(name) == role
+    assert finder({name: cells}, **stated).other_role(name) == role
 
 
 THREE = {f"q{k}": [3, 1, 2] for k in range(1, 4)}
@@ -590,11 +590,11 @@ def test_long_table_of_models_is_ambiguous():
 )
 def test_name_judges_by_pattern(names, judges, doubt):
     one, options = finder({"x": [1]}), {}
-    one._name_judges(names.split(), options)
+    one.name_judges(names.split(), options)
     assert (options.get("judges"), texts(one)) == (judges, () if doubt is None else (doubt,))
     for stated in ({"judges": ()}, {"humans": ()}):
         said = finder({"x": [1]}, **stated)
-        said._name_judges(names.split(), options)
+        said.name_judges(names.split(), options)
         assert texts(said) == ()
 
 

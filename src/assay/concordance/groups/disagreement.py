@@ -217,7 +217,7 @@ def disagreement(labels: Annotations | Chunks, settings: DisagreementSettings) -
         agreed, several = agreed + frame.filter(pl.col("disagreement") == 0).height, several + frame.height
         items.append(frame.join(_described(one), on="item", how="left"))
         if groups is not None:
-            pairs = group_rows(ratings.only(ratings.humans), groups, _span(ratings), settings.seed)
+            pairs = group_rows(ratings.only(ratings.humans), groups, distance_unit(ratings), settings.seed)
             compared += [{"criterion": criterion, **row} for row in pairs]
         if len(ratings.values) > MOST_CATEGORIES:
             exclusions.append(Exclusion("criterion", 1, f"more than {MOST_CATEGORIES} different labels: no categories"))
@@ -258,7 +258,7 @@ def item_distances(ratings: Ratings, *, quoted: bool = True) -> pl.DataFrame:
         raise DesignError(f"{ratings.n_items:,} items by {m:,} annotators do not fit in memory; select some items")
     cells = grid(ratings.answers)
     people, judges = (np.isin(ratings.annotators, names) for names in (ratings.humans, ratings.judges))
-    unit = _span(ratings)
+    unit = distance_unit(ratings)
     far = partial(_far, ordered=ratings.scale.ordered)
     both = mean_distance(cells, ordered=ratings.scale.ordered) / unit
     among = mean_distance(cells[:, people], ordered=ratings.scale.ordered) / unit
@@ -315,7 +315,7 @@ def _described(labels: Annotations) -> pl.DataFrame:
     return frame.select(c for c in frame.columns if frame[c].null_count() < frame.height)
 
 
-def _span(ratings: Ratings) -> float:
+def distance_unit(ratings: Ratings) -> float:
     """The unit of distances: the range of the scale, or the observed range if the scale has no ends."""
     if not ratings.scale.ordered:
         return 1.0

@@ -79,31 +79,31 @@ class Export:
     def __init__(self, path: Path, item: str | None, settings: FormatSettings) -> None:
         self.path, self.item, self.settings, self.intake = path, item, settings, Intake(path)
 
-    def _records(self) -> Sequence[Record]:
+    def records(self) -> Sequence[Record]:
         """The records of the file."""
         raise NotImplementedError
 
-    def _answers(self, record: Record) -> Iterator[PlatformAnswer | str]:
+    def answers(self, record: Record) -> Iterator[PlatformAnswer | str]:
         """The answers in a record, without item and place; or the reason why an entry is not an answer."""
         raise NotImplementedError
 
-    def _fields_of(self, record: Record) -> dict[str, Any]:
+    def fields_of(self, record: Record) -> dict[str, Any]:
         """The fields of a record's item that the user knows."""
         return dict(record)
 
-    def _name_of(self, name: str | None, record: Record, place: str) -> str:
+    def name_of(self, name: str | None, record: Record, place: str) -> str:
         """The item id: the user's own, otherwise the platform's."""
         return name or str(find(record, *self.ids) or place)
 
-    def _place_of(self, record: Record, number: int) -> str:
+    def place_of(self, record: Record, number: int) -> str:
         """The place of a record, in words."""
         return f"{self.unit} {number}"
 
-    def _attributes(self, record: Record, name: str | None) -> Record | None:
+    def attributes(self, record: Record, name: str | None) -> Record | None:
         """The attributes of the item; None if a record without an answer has none."""
-        return self._fields_of(record)
+        return self.fields_of(record)
 
-    def _finish(self, criteria: Sequence[str] | None) -> Sequence[str] | None:
+    def finish(self, criteria: Sequence[str] | None) -> Sequence[str] | None:
         """Add notes and scales after all answers are read, and return the questions to read."""
         return criteria
 
@@ -120,19 +120,19 @@ class Export:
 
     def rows(self) -> Rows:
         """Read the whole export."""
-        for number, record in enumerate(self._records(), 1):
-            place = self._place_of(record, number)
-            own = own_id(self.item, self._fields_of(record), f"{self.path}, {place}")
-            name = self._name_of(own, record, place)
-            if (about := self._attributes(record, own)) is not None:
+        for number, record in enumerate(self.records(), 1):
+            place = self.place_of(record, number)
+            own = own_id(self.item, self.fields_of(record), f"{self.path}, {place}")
+            name = self.name_of(own, record, place)
+            if (about := self.attributes(record, own)) is not None:
                 self.intake.item(name, about)
-            for one in self._answers(record):
+            for one in self.answers(record):
                 if isinstance(one, str):
                     self.intake.exclude(one)
                 else:
                     one.item, one.where = name, place
                     self.intake.add(one)
-        return self.intake.rows(self._finish(self.settings.criteria), texts=self.texts)
+        return self.intake.rows(self.finish(self.settings.criteria), texts=self.texts)
 
 
 def answer(
@@ -173,8 +173,8 @@ class Argilla(Export):
         self.users = name_table(settings.users)
         self.rankings: set[str] = set()
 
-    def _records(self) -> Sequence[Record]:
-        # With the names of label classes, which the Hub stores as numbers.
+    def records(self) -> Sequence[Record]:
+        """The records, with the names of label classes, which the Hub stores as numbers."""
         suffix = self.path.suffix.lower()
         if suffix in (".csv", ".tsv"):
             raise DataError(
@@ -195,18 +195,20 @@ class Argilla(Export):
             self.intake.note("records.json does not mark drafts or discarded responses; flat records do")
         return found
 
-    def _place_of(self, record: Record, number: int) -> str:
+    def place_of(self, record: Record, number: int) -> str:
+        """The place of a record, in words."""
         return f"record {number} ({record.get('id')})"
 
-    def _fields_of(self, record: Record) -> dict[str, Any]:
+    def fields_of(self, record: Record) -> dict[str, Any]:
+        """The fields of a record's item that the user knows."""
         if isinstance(record.get("fields"), dict):
             return {**(record.get("metadata") or {}), **record["fields"]}
         own = {"id", "status", "_server_id"}
         parts = (".responses", ".users", ".status", ".suggestion", ".score", ".agent")
         return {k: v for k, v in record.items() if k not in own and not k.endswith(parts)}
 
-    def _answers(self, record: Record) -> Iterator[PlatformAnswer | str]:
-        # Responses of humans, and suggestions of judges; lists become one label, in their order for a ranking.
+    def answers(self, record: Record) -> Iterator[PlatformAnswer | str]:
+        """Responses of humans, and suggestions of judges; lists become one label, in their order for a ranking."""
         suggested = dict(_suggestions(record))
         for question, user, status, value in _responses(record):
             if user is None:
@@ -226,7 +228,8 @@ class Argilla(Export):
             value = RANKING.join(map(str, value)) if question in self.rankings else set_of(value)
         return answer(who, value, question, kind, about=about)
 
-    def _finish(self, criteria: Sequence[str] | None) -> Sequence[str] | None:
+    def finish(self, criteria: Sequence[str] | None) -> Sequence[str] | None:
+        """Add notes and scales, and return the questions to read."""
         if self.rankings and not self.settings.rankings and not self.questions:
             self.intake.note(f"assumed to be rankings: {listing(sorted(self.rankings))} (if wrong, set rankings=[...])")
         if not self.settings.users:
@@ -317,22 +320,25 @@ class Prodigy(Export):
             raise DataError(f"pair=... requires the two options that are compared; got {len(settings.pair)}")
         self.options: dict[Any, None] = {}
 
-    def _records(self) -> Sequence[Record]:
+    def records(self) -> Sequence[Record]:
+        """The records of the file."""
         return json_objects(self.path)
 
-    def _name_of(self, name: str | None, record: Record, place: str) -> str:
+    def name_of(self, name: str | None, record: Record, place: str) -> str:
+        """The item id: the user's own, otherwise the platform's."""
         if name is None:
             self.intake.note("items are named by the hash of their input; name your own field with item=...")
         return str(record.get("_input_hash")) if name is None else name
 
-    def _attributes(self, record: Record, name: str | None) -> Record | None:
-        # The user's own fields, if the task has an answer.
+    def attributes(self, record: Record, name: str | None) -> Record | None:
+        """The user's own fields, if the task has an answer."""
         if isinstance(self._answer(record), str) or not find(record, "_annotator_id", "_session_id"):
             return None
         own = ("answer", "accept", "options", "config", "label")
         return {k: v for k, v in record.items() if not k.startswith("_") and k not in own}
 
-    def _answers(self, record: Record) -> Iterator[PlatformAnswer | str]:
+    def answers(self, record: Record) -> Iterator[PlatformAnswer | str]:
+        """The answers in a record, or the reasons why entries are none."""
         found = self._answer(record)
         if isinstance(found, str):
             yield found
@@ -370,7 +376,8 @@ class Prodigy(Export):
             {"position": ids.index(chosen[0]) + 1 if chosen[0] in ids else None},
         )
 
-    def _finish(self, criteria: Sequence[str] | None) -> Sequence[str] | None:
+    def finish(self, criteria: Sequence[str] | None) -> Sequence[str] | None:
+        """Add notes and scales, and return the questions to read."""
         options, pair, question, answers = list(self.options), self.settings.pair, self.settings.question, self.intake
         for option in pair or ():
             if option not in options:
@@ -415,7 +422,8 @@ class Promptfoo(Export):
         self.several: dict[str, bool] = {}
         self.grader, self.named = "promptfoo grader", False
 
-    def _records(self) -> Sequence[Record]:
+    def records(self) -> Sequence[Record]:
+        """The records of the file."""
         if self.path.suffix.lower() in (".csv", ".tsv"):
             raise DataError(
                 f"{self.path}: a CSV of promptfoo does not contain which assertions gave a score, nor which model; "
@@ -439,24 +447,26 @@ class Promptfoo(Export):
         }
         return results
 
-    def _fields_of(self, record: Record) -> dict[str, Any]:
+    def fields_of(self, record: Record) -> dict[str, Any]:
+        """The fields of a record's item that the user knows."""
         return dict(find(record, "vars") or find(record, "testCase.vars") or {})
 
-    def _name_of(self, name: str | None, record: Record, place: str) -> str:
-        # The test, and the provider and prompt if there are several.
+    def name_of(self, name: str | None, record: Record, place: str) -> str:
+        """The test, and the provider and prompt if there are several."""
         said = {" @ ": _system(record), " / prompt ": record.get("promptIdx")}
         return _test(name, record) + "".join(f"{k}{v}" for k, v in said.items() if self.several[k])
 
-    def _attributes(self, record: Record, name: str | None) -> Record | None:
+    def attributes(self, record: Record, name: str | None) -> Record | None:
+        """The attributes of the item."""
         prompt = record.get("prompt")
         if isinstance(prompt, dict):
             prompt = prompt.get("label") or prompt.get("raw")
         own = {"document": _test(name, record), "system": _system(record), "prompt": prompt}
-        found = {**self._fields_of(record), **own, "output": find(record, "response.output")}
+        found = {**self.fields_of(record), **own, "output": find(record, "response.output")}
         return {k: v for k, v in found.items() if v is not None}
 
-    def _answers(self, record: Record) -> Iterator[PlatformAnswer | str]:
-        # One answer per assertion; equal names are numbered in the order of the assertions.
+    def answers(self, record: Record) -> Iterator[PlatformAnswer | str]:
+        """One answer per assertion; equal names are numbered in the order of the assertions."""
         grading = record.get("gradingResult")
         if not grading:
             yield NO_OUTPUT if record.get("error") else EMPTY
@@ -479,8 +489,8 @@ class Promptfoo(Export):
                 criterion = name if seen[name] == 1 else f"{name} {seen[name]}"
                 yield answer(who, one.get(self.settings.value), criterion, by)
 
-    def _finish(self, criteria: Sequence[str] | None) -> Sequence[str] | None:
-        # Answers to a test that was run again are numbered.
+    def finish(self, criteria: Sequence[str] | None) -> Sequence[str] | None:
+        """Answers to a test that was run again are numbered."""
         asked: Counter[tuple[str, str, str | None]] = Counter()
         for one in self.intake.answers:
             key = one.item, one.annotator, one.criterion
@@ -514,7 +524,8 @@ class DeepEval(Export):
     unit = "test case"
     ids = ("name",)
 
-    def _records(self) -> Sequence[Record]:
+    def records(self) -> Sequence[Record]:
+        """The records of the file."""
         found = load_json(self.path)
         found = found.get("testRunData", found) if isinstance(found, dict) else {}
         cases = [*(found.get("testCases") or ()), *(found.get("conversationalTestCases") or ())]
@@ -524,13 +535,15 @@ class DeepEval(Export):
             )
         return cases
 
-    def _fields_of(self, record: Record) -> dict[str, Any]:
+    def fields_of(self, record: Record) -> dict[str, Any]:
+        """The fields of a record's item that the user knows."""
         about = find(record, "metadata", "additionalMetadata")
         own = {"name": record.get("name"), "input": record.get("input"), "output": record.get("actualOutput")}
         own |= {"expected": record.get("expectedOutput"), **(about if isinstance(about, dict) else {})}
         return {name: value for name, value in own.items() if isinstance(value, str | int | float)}
 
-    def _answers(self, record: Record) -> Iterator[PlatformAnswer | str]:
+    def answers(self, record: Record) -> Iterator[PlatformAnswer | str]:
+        """The answers in a record, or the reasons why entries are none."""
         wanted = self.settings.criteria or ()
         for one in record.get("metricsData") or ():
             label = one.get("success" if self.settings.value == "pass" else "score")
@@ -555,7 +568,8 @@ class LmEval(Export):
     unit = "sample"
     ids = ("doc_id",)
 
-    def _records(self) -> Sequence[Record]:
+    def records(self) -> Sequence[Record]:
+        """The records of the file."""
         found = json_objects(self.path)
         metrics = list(dict.fromkeys(str(name) for record in found for name in record["metrics"]))
         if not self.settings.criteria:
@@ -567,21 +581,24 @@ class LmEval(Export):
             self.intake.note("the samples do not name the judge; set judge=...")
         return found
 
-    def _fields_of(self, record: Record) -> dict[str, Any]:
+    def fields_of(self, record: Record) -> dict[str, Any]:
+        """The fields of a record's item that the user knows."""
         document = record.get("doc")
         return {"doc_id": record.get("doc_id"), **(document if isinstance(document, dict) else {})}
 
-    def _name_of(self, name: str | None, record: Record, place: str) -> str:
-        # Item 0 of each task in a table of several tasks is a different item.
+    def name_of(self, name: str | None, record: Record, place: str) -> str:
+        """Item 0 of each task in a table of several tasks is a different item."""
         task = TASK.fullmatch(self.path.stem)
         return name or (f"{task[1]}/" if task else "") + str(record["doc_id"])
 
-    def _attributes(self, record: Record, name: str | None) -> Record | None:
+    def attributes(self, record: Record, name: str | None) -> Record | None:
+        """The attributes of the item."""
         output = next(iter(record.get("filtered_resps") or ()), None)
-        own = {**self._fields_of(record), "target": record.get("target"), "output": output}
+        own = {**self.fields_of(record), "target": record.get("target"), "output": output}
         return {key: value for key, value in own.items() if isinstance(value, str | int | float)}
 
-    def _answers(self, record: Record) -> Iterator[PlatformAnswer | str]:
+    def answers(self, record: Record) -> Iterator[PlatformAnswer | str]:
+        """The answers in a record, or the reasons why entries are none."""
         wanted = self.settings.criteria or ()
         for metric in record["metrics"]:
             value = record.get(metric)
@@ -612,7 +629,8 @@ class MLflow(Export):
         self.judged: dict[str, str] | None = None
         """In a table, the column of each metric whose scores a judge gave."""
 
-    def _records(self) -> Sequence[Record]:
+    def records(self) -> Sequence[Record]:
+        """The records of the file."""
         csv = self.path.suffix.lower() in (".csv", ".tsv")
         found = read_delimited(self.path).to_dicts() if csv else table_records(self.path)
         if isinstance(found, dict) and isinstance(found.get("columns"), list) and isinstance(found.get("data"), list):
@@ -651,18 +669,21 @@ class MLflow(Export):
             self.intake.note(f"skipped metrics without a justification: {listing(others)}")
         return judged
 
-    def _place_of(self, record: Record, number: int) -> str:
+    def place_of(self, record: Record, number: int) -> str:
+        """The place of a record, in words."""
         trace = None if self.judged is not None else find(record, *self.ids)
         return f"row {number}" + (f" ({trace})" if trace else "")
 
-    def _attributes(self, record: Record, name: str | None) -> Record | None:
+    def attributes(self, record: Record, name: str | None) -> Record | None:
+        """The attributes of the item."""
         kept: Sequence[str] = ("request", "response", "request_preview", "response_preview", "inputs", "outputs")
         if self.judged is not None:
             ends = ("/justification", "/rationale")
             kept = [c for c in self.columns if not (METRIC.fullmatch(c) or c.endswith(ends))]
         return {k: record[k] for k in kept if record.get(k) is not None}
 
-    def _answers(self, record: Record) -> Iterator[PlatformAnswer | str]:
+    def answers(self, record: Record) -> Iterator[PlatformAnswer | str]:
+        """The answers in a record, or the reasons why entries are none."""
         if self.judged is None:
             yield from map(self._assessment, parse_cell(record.get("assessments")) or ())
             return
@@ -719,28 +740,32 @@ class Inspect(Export):
         self.rules: dict[str, None] = {}
         self.edited = 0
 
-    def _records(self) -> Any:
-        # Sample by sample, because logs are large.
+    def records(self) -> Any:
+        """The records, sample by sample, because logs are large."""
         return self.samples
 
-    def _fields_of(self, record: Record) -> dict[str, Any]:
+    def fields_of(self, record: Record) -> dict[str, Any]:
+        """The fields of a record's item that the user knows."""
         return dict(record.get("metadata") or {})
 
-    def _place_of(self, record: Record, number: int) -> str:
+    def place_of(self, record: Record, number: int) -> str:
+        """The place of a record, in words."""
         return f"sample {record.get('id')}, epoch {record.get('epoch')}"
 
-    def _name_of(self, name: str | None, record: Record, place: str) -> str:
-        # With the evaluated model, if with_model is set.
+    def name_of(self, name: str | None, record: Record, place: str) -> str:
+        """The item id, with the evaluated model if with_model is set."""
         own = name or str(record["id"])
         return f"{own}@{find(self.header, 'eval.model')}" if self.settings.with_model else own
 
-    def _attributes(self, record: Record, name: str | None) -> Record | None:
-        plain = {k: v for k, v in self._fields_of(record).items() if isinstance(v, str | int | float | bool)}
+    def attributes(self, record: Record, name: str | None) -> Record | None:
+        """The attributes of the item."""
+        plain = {k: v for k, v in self.fields_of(record).items() if isinstance(v, str | int | float | bool)}
         about = {"input": record.get("input"), "target": record.get("target")}
         about |= {"output": find(record, "output.completion"), **plain, "system": find(self.header, "eval.model")}
         return {k: v for k, v in about.items() if v is not None}
 
-    def _answers(self, record: Record) -> Iterator[PlatformAnswer | str]:
+    def answers(self, record: Record) -> Iterator[PlatformAnswer | str]:
+        """The answers in a record, or the reasons why entries are none."""
         if record.get("error"):
             yield FAILED
         epoch = int(record.get("epoch") or 1)
@@ -779,8 +804,8 @@ class Inspect(Export):
         role = self.graders.get(None) if "grading" in (score.get("metadata") or {}) else None
         return self.graders.get(scorer) or said or role or scorer
 
-    def _finish(self, criteria: Sequence[str] | None) -> Sequence[str] | None:
-        # A scorer in criteria includes all its aspects.
+    def finish(self, criteria: Sequence[str] | None) -> Sequence[str] | None:
+        """A scorer in criteria includes all its aspects."""
         if self.rules:
             shown = listing(list(self.rules))
             self.intake.note(f"skipped rule-based scorers: {shown} (to read them, set criteria=[...])")

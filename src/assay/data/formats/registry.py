@@ -894,7 +894,7 @@ def join_files(parts: Sequence[Rows]) -> Rows:
     """Join several files to one table; every count and note names its file. A single file is returned unchanged."""
     if len(parts) == 1:
         return parts[0]
-    parts = _unify_types(parts)
+    parts = unify_types(parts)
     first = parts[0]
     labels = pl.concat(
         [p.labels.with_columns(_row=pl.format("{}, {}", pl.lit(p.reading.source), _place(p))) for p in parts],
@@ -924,7 +924,7 @@ def _notes(reading: Reading) -> list[str]:
     return [f"{counted(reading.rows, 'row')} read", *reading.notes]
 
 
-def _unify_types(parts: Sequence[Rows]) -> Sequence[Rows]:
+def unify_types(parts: Sequence[Rows]) -> Sequence[Rows]:
     """Convert the labels of all files to one type; numbers become text only if criteria of both kinds are joined."""
     first = parts[0]
     types = [part.labels.schema.get("label") for part in parts]

@@ -113,7 +113,8 @@ class ScoreTable(Export):
         """Read a file of a platform."""
         return cls(name, path, item, settings).rows()
 
-    def _records(self) -> Sequence[Record]:
+    def records(self) -> Sequence[Record]:
+        """The records of the file."""
         if self._given is not None:
             return [_opened(row) for row in self._given]
         self.texts = self.path.suffix.lower() in (".csv", ".tsv")
@@ -124,17 +125,20 @@ class ScoreTable(Export):
             raise DataError(f"{self.path} contains no rows of scores")
         return [_opened(row) for row in found]
 
-    def _name_of(self, name: str | None, record: Record, place: str) -> str:
+    def name_of(self, name: str | None, record: Record, place: str) -> str:
+        """The item id: the user's own, otherwise the platform's."""
         return name or str(_value(record, *self.platform.item) or "")
 
-    def _attributes(self, record: Record, name: str | None) -> Record | None:
+    def attributes(self, record: Record, name: str | None) -> Record | None:
+        """The attributes of the item."""
         found = {key: record[key] for key in _TEXTS if isinstance(record.get(key), str)}
         part, trace = _value(record, "observationId", "observation_id"), _value(record, "traceId", "trace_id")
         if part is not None and trace is not None:
             found["trace_id"] = str(trace)  # an observation is written to its trace
-        return found if self._name_of(name, record, "") else None
+        return found if self.name_of(name, record, "") else None
 
-    def _answers(self, record: Record) -> Iterator[PlatformAnswer | str]:
+    def answers(self, record: Record) -> Iterator[PlatformAnswer | str]:
+        """The answers in a record, or the reasons why entries are none."""
         one = self.platform
         criterion = str(_value(record, *one.criterion) or "score")
         given = str(_value(record, *one.kind) or "").lower()
@@ -176,7 +180,8 @@ class ScoreTable(Export):
         time = _value(record, *one.time)
         return answer(who, label, criterion, kind, time=None if time is None else str(time))
 
-    def _finish(self, criteria: Sequence[str] | None) -> Sequence[str] | None:
+    def finish(self, criteria: Sequence[str] | None) -> Sequence[str] | None:
+        """Add notes and scales, and return the questions to read."""
         if self.unnamed:
             self.intake.note("judges without a name are named by their score; name one judge with judge=...")
         return criteria

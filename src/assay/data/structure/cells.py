@@ -285,10 +285,10 @@ def computed_columns(
 def _follows(
     name: str, others: Sequence[str], values: Mapping[str, NDArray[np.float64]], views: Mapping[str, ColumnView]
 ) -> str | None:
-    """How a column is computed from others: see `_arithmetic`; None if it is not."""
+    """How a column is computed from others: see `arithmetic_of`; None if it is not."""
     view = views[name]
     if view.numbers is not None and all(n in values for n in others):
-        return _arithmetic(view.numbers.to_numpy(), np.stack([values[n] for n in others]))
+        return arithmetic_of(view.numbers.to_numpy(), np.stack([values[n] for n in others]))
     if view.is_text and len(others) >= 3:
         return _majority_of_words(view, [views[n] for n in others])
     return None
@@ -310,7 +310,7 @@ def _majority_of_words(view: ColumnView, others: Sequence[ColumnView]) -> str | 
     return "majority" if uneven >= MIN_DIFFERING_MAJORITY else None
 
 
-def _arithmetic(column: NDArray[np.float64], others: NDArray[np.float64]) -> str | None:
+def arithmetic_of(column: NDArray[np.float64], others: NDArray[np.float64]) -> str | None:
     """How a column is computed from the others, by all rows: mean, median, total, range, majority or rounded mean."""
     there = np.isfinite(column) & (np.isfinite(others).sum(axis=0) >= 2)
     column, others = column[there], others[:, there]

@@ -202,10 +202,10 @@ class StructureSearch(WideSearch):
         if grid is not None:
             options["split_item"] = grid
         if not stamps and people in self.views:
-            self._name_judges(self.views[str(people)].distinct.to_list(), options)
+            self.name_judges(self.views[str(people)].distinct.to_list(), options)
         columns = []
         for name, view in self.views.items():
-            kind, why = self._other_role(name)
+            kind, why = self.other_role(name)
             if name == people and not stamps:
                 kind, why = "annotator", "a different annotator in each row"
             elif name in asked and name not in excluded:

@@ -62,7 +62,7 @@ class LongSearch(AnnotatorSearch):
             answer = (f"'{key.who}' is who answered", {"annotator": key.who})
             self.questions.append(Doubt(words.judges_or_systems(key.who), (answer,)))
         if kind is None:
-            self._name_judges(names, options)
+            self.name_judges(names, options)
         return Structure("long", tuple(columns), options, self._asked(), tuple(self.errors))
 
     def _only_marks(self, key: RowKey) -> str:
@@ -79,7 +79,7 @@ class LongSearch(AnnotatorSearch):
                 return Role(name, kind, "as specified", view.examples(), "stated")
             why = {"annotator": key.why, "item": key.why, "label": words.LABEL_REASON}.get(kind, "by name")
             return Role(name, kind, why if key.found else "by name", view.examples())
-        kind_, why = self._other_role(name)
+        kind_, why = self.other_role(name)
         of = self._described(name, key) if view.filled else None
         if kind_ in ("unknown", "item column") and of is not None:
             kind_ = "annotator column" if of == (key.who,) else "item column"
@@ -148,7 +148,7 @@ class LongSearch(AnnotatorSearch):
             found["label"] = stated.label
         self.errors += [words.missing_role(role) for role, name in found.items() if name is None]
         roles: dict[str, RoleKind] = {name: role for role, name in found.items() if name is not None}  # type: ignore[misc]
-        columns = [Role(n, *((roles[n], "by name") if n in roles else self._other_role(n)), v.examples())
+        columns = [Role(n, *((roles[n], "by name") if n in roles else self.other_role(n)), v.examples())
                    for n, v in self.views.items()]  # fmt: skip
         options = {role: name for role, name in found.items() if name is not None and name != role}
         return Structure("long", tuple(columns), options, self._asked(), tuple(self.errors))

@@ -79,7 +79,7 @@ class TableSearch:
     def _asked(self) -> tuple[Doubt, ...]:
         return tuple({one.text: one for one in self.questions}.values())
 
-    def _name_judges(self, names: Sequence[str], options: dict[str, Any]) -> None:
+    def name_judges(self, names: Sequence[str], options: dict[str, Any]) -> None:
         """Find annotators with names of models, if the user has not specified the judges."""
         if self.stated.judges is not None or self.stated.humans is not None:
             return
@@ -129,7 +129,7 @@ class TableSearch:
                 return role  # type: ignore[return-value]
         return "technical" if data_of(name, self.views) else None
 
-    def _other_role(self, name: str) -> tuple[RoleKind, str]:
+    def other_role(self, name: str) -> tuple[RoleKind, str]:
         """The role of a column that is neither item nor annotator nor label."""
         view, role = self.views[name], self._by_name(name)
         if self.stated.exclude and name in self.stated.exclude:

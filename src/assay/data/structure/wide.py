@@ -52,7 +52,7 @@ class WideSearch(LongSearch):
         stated = self.stated
         item = self._item_of_rows()
         joint = list(self._keys[0]) if item is None and self._keys else None
-        roles = {n: self._other_role(n) for n in self.views if n != item and n not in (joint or ())}
+        roles = {n: self.other_role(n) for n in self.views if n != item and n not in (joint or ())}
         open_ = [n for n, (kind, _) in roles.items() if kind == "unknown" and self.views[n].could_be_labels]
         models, open_ = self._without_models(open_)
         labels, crossing = (list(stated.columns), None) if stated.columns is not None else self._one_scale(open_, roles)
@@ -125,7 +125,7 @@ class WideSearch(LongSearch):
 
     def _ask_judges_or_systems(self, names: Sequence[str], options: dict[str, Any]) -> None:
         """Name the judges among columns; if all are called as systems, one person could have rated them."""
-        self._name_judges(names, options)
+        self.name_judges(names, options)
         systems = [n for n in names if n in options.get("judges", ()) or SYSTEM_NAME.fullmatch(n)]
         if len(names) < 2 or len(systems) < len(names) or self.stated.people:
             return

@@ -146,7 +146,7 @@ def read_reply(
         return Reply(None, CUT_THINKING if finish == "length" else EMPTY)
     if kind_of(scale).free_text:
         return _read_text(text, finish)
-    answer, reasoning = _split_thinking(_STRUCK.sub("", _before_stop(plain(_ends(text)))))
+    answer, reasoning = split_thinking(_STRUCK.sub("", _before_stop(plain(_ends(text)))))
     if answer is None:
         return Reply(None, TRUNCATED if finish == "length" else UNFINISHED, reasoning)
     asked = _criterion(criterion, tuple(others), tuple(map(str, scale.categories or ())))
@@ -459,7 +459,7 @@ def _read_text(text: str, finish: str) -> Reply:
     """Free text is its own label, unchanged except for the reasoning before it."""
     if finish == "length":
         return Reply(None, TRUNCATED)
-    answer, reasoning = _split_thinking(text, leading=True)
+    answer, reasoning = split_thinking(text, leading=True)
     if answer is None:
         return Reply(None, UNFINISHED, reasoning)
     label = answer.strip()
@@ -488,7 +488,7 @@ def _ends(text: str) -> str:
 # -- thinking ----------------------------------------------------------------------------------------
 
 
-def _split_thinking(text: str, *, leading: bool = False) -> tuple[str | None, str | None]:
+def split_thinking(text: str, *, leading: bool = False) -> tuple[str | None, str | None]:
     """Return the response without the reasoning before it, and that reasoning; no response if the reasoning has no end.
 
     With ``leading``, only at the beginning: free text can mention such markers.
