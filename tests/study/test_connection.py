@@ -129,11 +129,11 @@ def test_open_without_log_after_its_patience(monkeypatch):
 
 def test_store_of_nothing_is_current_only_once_it_has_seen_every_step(store):
     with store.writing() as db:
-        assert connection._is_current(db)
+        assert connection.is_current(db)
         db.execute(sa.text("update alembic_version set version_num = '0001_first'"))
-        assert not connection._is_current(db)
+        assert not connection.is_current(db)
         db.execute(sa.text("drop table alembic_version"))
-        assert not connection._is_current(db)
+        assert not connection.is_current(db)
 
 
 # -- transactions ------------------------------------------------------------------------------------------

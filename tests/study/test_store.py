@@ -98,7 +98,7 @@ def test_new_stores_of_tests_are_as_the_migrations_leave_them(tmp_path, request)
 
 def test_store_that_has_seen_every_step_is_known_by_the_last_of_them(url, migrations):
     with Store.open(url) as store, store.reading() as db:
-        assert connection._is_current(db)
+        assert connection.is_current(db)
 
 
 @pytest.mark.usefixtures("migrations")
@@ -185,7 +185,7 @@ def test_open_joins_the_first_step_on_both_databases(url):
         ):  # fmt: skip
             db.execute(sa.text(step))
     with Store.open(url) as store, store.reading() as db:
-        assert connection._is_current(db)
+        assert connection.is_current(db)
         there = sa.inspect(store.engine)
         for table in TABLES:
             assert {c.name for c in table.c} == {c["name"] for c in there.get_columns(table.name)}
