@@ -133,7 +133,8 @@ def test_database_of_a_newer_assay_is_refused_in_words_and_left_alone(url):
         db.execute(sa.text("update alembic_version set version_num = '9999'"))
     with pytest.raises(StudyError, match=r"belongs to a newer assay \(.*9999.*\); upgrade assay"):
         Store.open(url)
-    engine = connection._engine(url)
+    address = url.replace("postgresql:", "postgresql+psycopg:") if "://" in url else f"sqlite:///{url}"
+    engine = sa.create_engine(address)
     with engine.connect() as db:
         assert db.execute(sa.text("select version_num from alembic_version")).scalars().all() == ["9999"]
     engine.dispose()

@@ -55,6 +55,8 @@ class WorkLog:
         By assignment, the answer that counts, if it has a flag or a comment or was skipped; oldest first.
     labels : polars.DataFrame
         The labels of people that count, also from a file, see `label_frame`.
+    seconds : polars.DataFrame
+        One row per saved answer with a time: the seconds that its save took.
     """
 
     def __init__(self) -> None:
