@@ -252,7 +252,7 @@ def _styles(design: StudyDesign, db: Connection, name: str, rows: Sequence[Any])
 def question_style(
     name: str, scale: Scale, given: Sequence[Label], mine: Mapping[Any, Label], others: Mapping[Any, Sequence[Label]]
 ) -> QuestionStyle:
-    """How one annotator answers a question: their labels beside those of others, and how often both agree.
+    """How one annotator answers a question: their labels compared with those of others, and how often both agree.
 
     Parameters
     ----------
