@@ -203,9 +203,8 @@ class Terminal(io.StringIO):
 def test_progress_bar_appears_for_long_work(monkeypatch: pytest.MonkeyPatch, patience: float, drawn: bool) -> None:
     terminal = Terminal()
     monkeypatch.setattr(sys, "stderr", terminal)
-    monkeypatch.setattr(output, "PATIENCE", patience)
     monkeypatch.setenv("TERM", "xterm")
-    with output.progress_bar("Planning") as tell:
+    with output.progress_bar("Planning", patience=patience) as tell:
         assert tell is not None
         if drawn:
             wait_until(lambda: "Planning" in terminal.getvalue(), "no bar was drawn")

@@ -16,6 +16,7 @@ from typing import Any, Literal
 
 import polars as pl
 import pytest
+from cyclopts import Token
 
 import assay
 from assay import __version__
@@ -74,17 +75,17 @@ def test_typed_kind_of_option_types(hint, typed):
 
 
 def tokens(*texts: str) -> list[Any]:
-    return [SimpleNamespace(value=text) for text in texts]
+    return [Token(value=text) for text in texts]
 
 
 def test_commas_split_names_and_numbers():
     assert output.commas(None, tokens("a, b,,icc(a,1)", "c")) == ["a", "b", "icc(a,1)", "c"]
-    assert output._list_parser(int)(None, tokens("30,50")) == [30, 50]
-    assert output._list_parser(float)(None, tokens(".5, 2")) == [0.5, 2.0]
-    assert output._list_parser(str)(None, tokens("30,x")) == ["30", "x"]
+    assert output.list_parser(int)(None, tokens("30,50")) == [30, 50]
+    assert output.list_parser(float)(None, tokens(".5, 2")) == [0.5, 2.0]
+    assert output.list_parser(str)(None, tokens("30,x")) == ["30", "x"]
     for kind, words in ((int, "'1.5' is not a whole number"), (float, "'x' is not a number")):
         with pytest.raises(ValueError, match=words):
-            output._list_parser(kind)(None, tokens("1,1.5,x"))
+            output.list_parser(kind)(None, tokens("1,1.5,x"))
 
 
 @pytest.mark.parametrize(
@@ -98,32 +99,32 @@ def test_print_json_respects_encoding(encoding, printed, monkeypatch):
 
 
 def test_pairs_parse_names_and_values():
-    whole = output._pairs("--n", int | Sequence[int])
+    whole = output.name_values("--n", int | Sequence[int])
     assert whole(None, tokens("o=1-4,r=1, 2,3", "s=7")) == [("o", (1, 2, 3, 4)), ("r", (1, 2, 3)), ("s", (7,))]
     assert whole(None, tokens("o=3-3")) == [("o", (3,))]
     # One name can be a column if the option allows it; two names cannot.
-    assert output._pairs("--quality", float, column=True)(None, tokens("weight")) == "weight"
-    assert output._pairs("--quality", float, column=True)(None, tokens("a=2")) == [("a", 2.0)]
+    assert output.name_values("--quality", float, column=True)(None, tokens("weight")) == "weight"
+    assert output.name_values("--quality", float, column=True)(None, tokens("a=2")) == [("a", 2.0)]
     for wrong, column in (("weight", False), ("weight,other", False)):
         with pytest.raises(AssayError, match="takes NAME=VALUE; got"):
-            output._pairs("--quality", float, column=column)(None, tokens(wrong))
+            output.name_values("--quality", float, column=column)(None, tokens(wrong))
     with pytest.raises(AssayError, match="takes NAME=VALUE; got 'a'"):
-        output._pairs("--quality", float, column=True)(None, tokens("a", "b"))
+        output.name_values("--quality", float, column=True)(None, tokens("a", "b"))
     for text in ("o=4-3", "o=1-10002", "o=x", "o=1.5"):
         with pytest.raises(ValueError, match=r"o=... takes whole numbers: o=1-10 or o=1,2,3; got '"):
             whole(None, tokens(text))
     assert len(whole(None, tokens("o=1-10001"))[0][1]) == 10_001
-    assert output._pairs("--price", float)(None, tokens("o=.5,r=2")) == [("o", 0.5), ("r", 2.0)]
+    assert output.name_values("--price", float)(None, tokens("o=.5,r=2")) == [("o", 0.5), ("r", 2.0)]
     with pytest.raises(ValueError, match=r"o=... takes a number; got 'x'"):
-        output._pairs("--price", float)(None, tokens("o=x"))
-    assert output._pairs("--facets", str)(None, tokens("o=a+b")) == [("o", "a+b")]
-    assert output._pairs("--facets", str | Sequence[str])(None, tokens("o=a+b,r=c")) == [
+        output.name_values("--price", float)(None, tokens("o=x"))
+    assert output.name_values("--facets", str)(None, tokens("o=a+b")) == [("o", "a+b")]
+    assert output.name_values("--facets", str | Sequence[str])(None, tokens("o=a+b,r=c")) == [
         ("o", ("a", "b")),
         ("r", ("c",)),
     ]
     for text in ("o", "o=", "=a"):
         with pytest.raises(AssayError, match="--facets takes NAME=VALUE; got"):
-            output._pairs("--facets", str)(None, tokens(text))
+            output.name_values("--facets", str)(None, tokens(text))
 
 
 @pytest.mark.parametrize(
@@ -267,14 +268,18 @@ def test_printed_result_escapes_control_characters(steering_labels):
     assert not steers(repr(found))
 
 
+class Terminal(io.StringIO):
+    def isatty(self) -> bool:
+        return True
+
+
 def test_progress_bar_escapes_markup(monkeypatch):
-    terminal = io.StringIO()
-    monkeypatch.setattr(terminal, "isatty", lambda: True)
+    terminal = Terminal()
     monkeypatch.setattr(sys, "stderr", terminal)
     monkeypatch.setenv("COLUMNS", "120")
-    with output.progress_bar("Asking") as tell:
+    with output.progress_bar("Asking", patience=0.01) as tell:
         tell(f"[red]m[/nope] {STEERING}", 1, 2)
-        time.sleep(output.PATIENCE + 0.5)  # then the bar is drawn
+        time.sleep(0.5)  # then the bar is drawn
     assert f"[red]m[/nope] {WRITTEN_OUT}" in terminal.getvalue()
 
 

@@ -13,12 +13,12 @@ from annotating import Served, write_study
 from assay.collecting.behaviour import (
     LabelsInOrder,
     OutOfLine,
-    _agreements,
-    _asked_on,
-    _compared,
-    _far,
-    _log_time,
-    _repeats,
+    agreements_with_others,
+    compared_questions,
+    far_below_others,
+    labels_on_scale,
+    median_log_time,
+    repeated_answers,
 )
 from assay.statistics.outliers import out_of_line
 
@@ -37,17 +37,17 @@ def numbers(rows: list[tuple[str, int, float]], span: float = 4.0) -> LabelsInOr
 class TestMeasuresOfAnnotators:
     def test_time_is_the_median_of_logarithms(self) -> None:
         seconds = [2.0, 4, 8, 16, 32, 64, 3, 5, 9, 12]
-        value, error = _log_time(seconds)
+        value, error = median_log_time(seconds)
         assert np.exp(value) == pytest.approx(np.sqrt(8 * 9))
         deviation = 1.4826 * np.median(np.abs(np.log(seconds) - value))
         assert error == pytest.approx(1.2533 * deviation / np.sqrt(10))
-        assert np.isnan(_log_time(seconds[:9])[0])
+        assert np.isnan(median_log_time(seconds[:9])[0])
 
     def test_agreement_is_corrected_for_that_of_other_items(self) -> None:
         rows = [(who, i, float(1 + i % 5)) for i in range(20) for who in ("ann", "bob")]
         rows += [("cho", i, float(1 + (i + 2) % 5)) for i in range(20)]
         found = numbers(rows)
-        value, error, n = _agreements(found)["ann"]
+        value, error, n = agreements_with_others(found)["ann"]
         # On each item bob is equal and cho 2 or 3 apart; the same labels on random items are 1.6 apart on average.
         equal = np.array([[1 - abs((1 + i % 5) - (1 + (i + 2) % 5)) / 4 for i in range(20)], [1.0] * 20]).mean()
         chance = np.mean([1 - abs(a - b) / 4 for a in range(5) for b in range(5)])
@@ -57,7 +57,7 @@ class TestMeasuresOfAnnotators:
     def test_agreement_by_chance_is_zero(self) -> None:
         rng = np.random.default_rng(0)
         rows = [(who, i, float(rng.integers(1, 6))) for i in range(600) for who in ("ann", "bob", "cho")]
-        value, error, _ = _agreements(numbers(rows))["ann"]
+        value, error, _ = agreements_with_others(numbers(rows))["ann"]
         assert abs(value) < 3 * error
 
     def test_many_different_numbers_are_rounded_for_chance(self) -> None:
@@ -65,7 +65,7 @@ class TestMeasuresOfAnnotators:
         truth = rng.uniform(0, 100, 300)
         rows = [(who, i, float(truth[i] + rng.normal(0, 5))) for i in range(300) for who in ("ann", "bob", "cho")]
         found = numbers(rows, span=100.0)
-        exact, _, n = _agreements(found)["ann"]
+        exact, _, n = agreements_with_others(found)["ann"]
         mine = found.person == 0
         others = found.value[~mine]
         own = [1 - np.abs(x - others).mean() / 100 for x in found.value[mine]]
@@ -76,20 +76,20 @@ class TestMeasuresOfAnnotators:
 
     def test_repeats_are_in_the_order_of_answers(self) -> None:
         rows = [("ann", i, value) for i, value in enumerate([1.0, 1, 2, 2, 2, 3, 4, 4, 5, 5])]
-        value, error, n = _repeats(numbers(rows), "ann")
+        value, error, n = repeated_answers(numbers(rows), "ann")
         assert np.sin(value) ** 2 == pytest.approx(5 / 9)
         assert error == pytest.approx(1 / (2 * np.sqrt(9)))
         assert n == 9
 
     def test_categories_differ_or_not(self) -> None:
         rows = [(who, i, float(i % 3)) for i in range(12) for who in ("ann", "bob")]
-        assert _agreements(numbers(rows, span=0.0))["ann"][0] == 1.0
+        assert agreements_with_others(numbers(rows, span=0.0))["ann"][0] == 1.0
 
     def test_half_of_the_others_median_is_required(self) -> None:
         values = np.log(np.array([[9.0], [20], [20], [20], [20], [11]]))
         both = np.concatenate([values, np.full((6, 2), 0.6)], axis=1)
-        assert _far(both)[:, 0].tolist() == [True, False, False, False, False, False]
-        assert _far(both)[:, 2].all()
+        assert far_below_others(both)[:, 0].tolist() == [True, False, False, False, False, False]
+        assert far_below_others(both)[:, 2].all()
 
 
 def honest(rng: np.random.Generator, people: int, each: int, world: str, bad: str = "") -> set[int]:
@@ -111,12 +111,12 @@ def honest(rng: np.random.Generator, people: int, each: int, world: str, bad: st
             seconds[a].append(took)
     found = numbers([(f"{a:02}", i, value) for a, i, value in rows])
     values, errors = np.full((people, 3), np.nan), np.full((people, 3), np.nan)
-    agreement = _agreements(found)
+    agreement = agreements_with_others(found)
     for a in range(people):
-        values[a, 0], errors[a, 0] = _log_time(seconds[a])
+        values[a, 0], errors[a, 0] = median_log_time(seconds[a])
         values[a, 1], errors[a, 1], _ = agreement[f"{a:02}"]
-        values[a, 2], errors[a, 2], _ = _repeats(found, f"{a:02}")
-    return {one.person for one in out_of_line(values, errors, (False, False, True), _far(values))}
+        values[a, 2], errors[a, 2], _ = repeated_answers(found, f"{a:02}")
+    return {one.person for one in out_of_line(values, errors, (False, False, True), far_below_others(values))}
 
 
 @pytest.mark.slow
@@ -232,13 +232,13 @@ def test_scales_that_a_study_varies_are_compared_apart(tmp_path: Path) -> None:
     scales = ["interval:0-10", "interval:0-100"]
     folder = write_study(tmp_path / "scales", items=rows, questions=[question], conditions={"scale": scales})
     with Served(folder, ("ana",)) as page:
-        found = [(scale.bounds, spec) for _, scale, spec in _compared(page.design)]
+        found = [(scale.bounds, spec) for _, scale, spec in compared_questions(page.design)]
     assert found == [((0, 10), "interval:0-10"), ((0, 100), "interval:0-100")]
     labels = pl.DataFrame(
         {"condition": ['{"scale": "interval:0-10"}', '{"scale": "interval:0-100"}'], "label": [5, 50]}
     )
-    assert [_asked_on(labels, spec)["label"].to_list() for spec in scales] == [[5], [50]]
-    assert _asked_on(labels, None).height == 2
+    assert [labels_on_scale(labels, spec)["label"].to_list() for spec in scales] == [[5], [50]]
+    assert labels_on_scale(labels, None).height == 2
 
 
 def test_words_of_reasons() -> None:

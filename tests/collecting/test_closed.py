@@ -80,13 +80,12 @@ def test_session_is_closed_while_the_next_waits(serve: Callable[..., Served], cl
     says_nothing_of(page, ana, [first, last])
 
 
-def test_repeated_item_closes_its_first_answer(serve: Callable[..., Served], monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(schema, "RETEST_GAP", 2)
-    page = serve(items=6, people={"retest": 0.5, "ahead": 1, "order": "fixed"}, **{
+def test_repeated_item_closes_its_first_answer(serve: Callable[..., Served]) -> None:
+    page = serve(items=24, people={"retest": 0.5, "ahead": 1, "order": "fixed"}, **{
         "questions": TWO_SCALES["questions"]
     })  # fmt: skip
     ana = page.annotator()
-    first = answer_session(ana, 5)
+    first = answer_session(ana, schema.RETEST_GAP + 3)
     again = [row for row in page.rows(tables.tasks) if row.repeat == 2]
     (once,) = [one for one in page.rows(tables.tasks) if one.item == again[0].item and one.repeat == 1]
     says_nothing_of(page, ana, [one for one in first if one.page <= once.page])
@@ -117,15 +116,12 @@ def test_reopened_item_is_answered_in_a_closed_session(serve: Callable[..., Serv
     assert ana.answer(back, {back.questions[0].id: 2}, revision=3).json()["error"] == "closed"
 
 
-def test_first_answer_in_transit_is_kept(
-    serve: Callable[..., Served], clock: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_first_answer_in_transit_is_kept(serve: Callable[..., Served], clock: Any) -> None:
     """Assigned in session 1, answered offline, sent when its place was taken and session 2 had begun."""
-    monkeypatch.setattr(schema, "PAGE_RESERVED_MINUTES", 10)
     page = serve(items=1, who=("ana", "ben"), people={"overlap": 1, "days_apart": 0}, **TWO_SCALES)
     ana, ben = page.annotator("ana"), page.annotator("ben")
     (task,) = ana.work()
-    clock.later(minutes=11)
+    clock.later(minutes=schema.PAGE_RESERVED_MINUTES + 1)
     ben.work_through()
     ana.pages()
     reply = ana.answer(task, {task.questions[0].id: 1})

@@ -18,21 +18,22 @@ from annotating import Annotator, Clock, Reply, Served, write_study
 from assay.collecting import crowd as crowd_module
 from assay.collecting.crowd import (
     PAY_COLUMNS,
-    _outcome_at,
-    _state_of,
     amount_due,
     code_of,
     crowd_counts,
     end_contents,
+    outcome_at,
     pay_table,
     platform_file,
     read_address,
+    state_without_outcome,
 )
 from assay.collecting.serving import Refused
 from assay.errors import StudyError
 from assay.study.definition import load_study
 from assay.study.schema import Crowd, Pay
 from assay.study.store import tables
+from assay.study.store.people import Person, Visit
 
 CODES = {"completed": "C-DONE", "screened": "C-OUT", "full": "C-FULL", "failed": "C-FAIL", "returned": "C-NO"}
 # With parameters named by the study, short ids such as p1 are participants as well.
@@ -501,9 +502,9 @@ def test_open_entry_generates_an_id() -> None:
 )  # fmt: skip
 def test_visit_is_late_after_its_minutes(outcome: Any, minutes: Any, now: float, found: str | None) -> None:
     crowd = Crowd.model_validate({**PEOPLE_OF, "minutes": minutes})
-    visit: Any = SimpleNamespace(outcome=outcome, came_at=1000.0)
-    assert _outcome_at(visit, crowd, now) == found
-    assert _outcome_at(visit, None, now) == outcome
+    visit = Visit("ana", {}, came_at=1000.0, outcome=outcome)
+    assert outcome_at(visit, crowd, now) == found
+    assert outcome_at(visit, None, now) == outcome
 
 
 @pytest.mark.parametrize(
@@ -512,8 +513,9 @@ def test_visit_is_late_after_its_minutes(outcome: Any, minutes: Any, now: float,
      ("kept", False, "invited"), ("excluded", True, "excluded"), ("excluded", False, "excluded")],
 )  # fmt: skip
 def test_state_of_person_without_outcome(person: str | None, came: Any, words: str) -> None:
-    found: Any = None if person is None else SimpleNamespace(excluded_at=5.0 if person == "excluded" else None)
-    assert _state_of(found, came=bool(came)) == words
+    excluded_at = 5.0 if person == "excluded" else None
+    found = None if person is None else Person("ana", {}, 1, "active", None, excluded_at=excluded_at)
+    assert state_without_outcome(found, came=bool(came)) == words
 
 
 def test_code_of_each_outcome(monkeypatch: pytest.MonkeyPatch) -> None:

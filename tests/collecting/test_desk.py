@@ -10,7 +10,7 @@ import pytest
 from annotating import STARS, Annotator, Served, tasks_of
 
 from assay.collecting.assignment import disputed_items
-from assay.collecting.desk.lead import _answer_line, _longest_run, _style, item_sheet, person_sheet
+from assay.collecting.desk.lead import _answer_line, item_sheet, longest_run, person_sheet, question_style
 from assay.data.scales import parse_scale
 from assay.study.store import tables
 from assay.study.store.table import stored_annotations
@@ -282,19 +282,19 @@ def test_question_style_by_hand() -> None:
     scale = parse_scale("1-3")
     mine = {"a": 1, "b": 1, "c": 2, "d": 3, "e": 3, "f": 3}
     others = {"a": [1], "b": [1, 2], "c": [1], "d": [3, 3], "e": [3, 3, 1], "g": [2, 2]}
-    found = _style("stars", scale, [1, 1, 2, 3, 3, 3], mine, others)
+    found = question_style("stars", scale, [1, 1, 2, 3, 3, 3], mine, others)
     assert found.shares == (("1", 2 / 6, 4 / 11), ("2", 1 / 6, 3 / 11), ("3", 3 / 6, 4 / 11))
     assert (found.run, found.of, found.items) == (3, 6, 5)
     share = (1 + 1 / 2 + 0 + 1 + 2 / 3) / 5
     assert found.agree == pytest.approx(share)
     assert (found.low, found.high) == pytest.approx((0.2525, 0.8983), abs=1e-4)  # Wilson of .6333 in 5
     assert found.others == pytest.approx((0 + 1 + 1 / 3) / 3)
-    alone = _style("stars", scale, [1, 1], mine, {key: one[:1] for key, one in others.items()})
+    alone = question_style("stars", scale, [1, 1], mine, {key: one[:1] for key, one in others.items()})
     assert (alone.others, alone.items) == (None, 5)
-    few = _style("stars", scale, [1, 1], mine, {key: others[key] for key in "abcd"})
+    few = question_style("stars", scale, [1, 1], mine, {key: others[key] for key in "abcd"})
     assert (few.agree, few.low, few.others, few.items) == (None, None, None, 4)
-    assert _style("x", parse_scale("interval:0-1"), [0.5], {}, {}).shares == ()
-    assert [_longest_run(one) for one in ([], [2], [1, 2, 2, 1], [3, 3, 3, 1, 1])] == [0, 1, 2, 3]
+    assert question_style("x", parse_scale("interval:0-1"), [0.5], {}, {}).shares == ()
+    assert [longest_run(one) for one in ([], [2], [1, 2, 2, 1], [3, 3, 3, 1, 1])] == [0, 1, 2, 3]
 
 
 @pytest.mark.parametrize(

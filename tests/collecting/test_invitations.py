@@ -217,7 +217,6 @@ def test_link_is_valid_for_its_days_and_while_newest(monkeypatch: pytest.MonkeyP
 def test_signer_accepts_links_after_the_clock_was_set_back(
     serve: Callable[..., Served], monkeypatch: pytest.MonkeyPatch, back: int
 ) -> None:
-    monkeypatch.setattr(schema, "LINK_DAYS", 2)
     page = serve(people={})
     ana, lead, now = page.annotator("ana"), page.lead(), time.time()
     new = page.links["ana"].removeprefix("/join/")
@@ -226,7 +225,7 @@ def test_signer_accepts_links_after_the_clock_was_set_back(
         assert ana.send("GET", "/work").status == lead.send("GET", "/lead").status == 200  # by their cookies
         assert page.visitor(f"/join/{new}").join().status == page.lead().send("GET", "/lead").status == 200
     with monkeypatch.context() as clock:
-        clock.setattr("time.time", lambda: now + 2 * 86_400 + 60)
+        clock.setattr("time.time", lambda: now + schema.LINK_DAYS * 86_400 + 60)
         refused = page.visitor(f"/join/{new}").join()
     assert (refused.status, "This link has expired" in refused.text) == (403, True)
 

@@ -474,7 +474,7 @@ def test_sort_keys_of_annotators(sort: str, order: str) -> None:
         ),
         *((), (), (), None, frozenset(), ""),
     )
-    assert " ".join(one.name for one in lead._arrange(view, sort, "").people) == order
+    assert " ".join(one.name for one in lead.arrange(view, sort, "").people) == order
 
 
 @pytest.mark.parametrize(
@@ -496,7 +496,7 @@ def test_find_searches_annotators_and_remarks(find: str, people: list[str], rema
         ),
         *((), None, frozenset(), ""),
     )
-    found = lead._arrange(view, "", find)
+    found = lead.arrange(view, "", find)
     assert ([one.name for one in found.people], [one.item for one in found.remarks]) == (people, remarks)
 
 
@@ -515,7 +515,7 @@ def test_rows_of_person_by_hand() -> None:
         "consents": rows("digest", "c1", "c2", "c3", "c4"), "visits": rows("person", "ben", "ana"),
         "replies": rows("person", "ana", "ben"), "messages": rows("person", "ana", "ben", None),
     }  # fmt: skip
-    found = lead._rows_of_person(record, "ana")
+    found = lead.rows_of_person(record, "ana")
     assert found == {
         "answers": [record["answers"][0], record["answers"][2]],
         "tasks": record["tasks"][:1],
@@ -609,7 +609,7 @@ def test_styles_count_first_answers_once(monkeypatch: pytest.MonkeyPatch) -> Non
     theirs = [row("a", 1, "ben"), row("a", 2, "ben"), row("a", 3, "cem"), row("b", 2, "ana"), row("b", 1, "cem")]
     asked = []
     monkeypatch.setattr(lead, "human_answers", lambda db, questions: asked.append(questions) or theirs)
-    monkeypatch.setattr(lead, "_style", lambda name, scale, given, mine, others: (name, given, mine, others))
+    monkeypatch.setattr(lead, "question_style", lambda name, scale, given, mine, others: (name, given, mine, others))
     one, text, unasked = (
         SimpleNamespace(id=n, definition=SimpleNamespace(name=f"q{n}", scale=scale))
         for n, scale in ((1, "1-3"), (2, "text"), (3, "1-3"))
@@ -622,7 +622,7 @@ def test_styles_count_first_answers_once(monkeypatch: pytest.MonkeyPatch) -> Non
 
 
 def test_shares_with_a_single_other_answer() -> None:
-    found = lead._style("stars", parse_scale("1-2"), [1, 2, 2, 2], {"a": 1}, {"a": [2]})
+    found = lead.question_style("stars", parse_scale("1-2"), [1, 2, 2, 2], {"a": 1}, {"a": [2]})
     assert found.shares == (("1", 0.25, 0.0), ("2", 0.75, 1.0))
-    alone = lead._style("stars", parse_scale("1-2"), [1], {"a": 1}, {})
+    alone = lead.question_style("stars", parse_scale("1-2"), [1], {"a": 1}, {})
     assert alone.shares == (("1", 1.0, 0.0), ("2", 0.0, 0.0))

@@ -124,15 +124,14 @@ def test_overview_of_small_study_by_hand(serve: Any, url: str) -> None:
     assert (flagged.task, flagged.can_reopen, flagged.practice) == (hers["i003"], True, False)
 
 
-def test_held_places_are_in_progress(serve: Any, clock: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(schema, "PAGE_RESERVED_MINUTES", 10)
+def test_held_places_are_in_progress(serve: Any, clock: Any) -> None:
     page = serve(items=3, people={**FIXED, "overlap": 1}, who=["ana", "ben"])
     ana = page.annotator("ana")
     held = len(page.rows(tables.tasks))
     (short,) = look(page).short
     assert held > 0
     assert short.held == held == sum(one.held for one in short.first)
-    clock.later(minutes=11)
+    clock.later(minutes=schema.PAGE_RESERVED_MINUTES + 1)
     (short,) = look(page).short
     assert (short.held, short.answers) == (0, 3)
     work(page, ana, {}, most=1)
@@ -343,8 +342,7 @@ def test_agreement_on_preferences_and_triplets_is_nominal(serve: Any) -> None:
     assert (found.estimate, found.low, found.high) == (own.estimate, own.low, own.high)
 
 
-def test_agreement_uses_first_answers(serve: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(schema, "RETEST_GAP", 1)
+def test_agreement_uses_first_answers(serve: Any) -> None:
     page = serve(items=6, people={**FIXED, "retest": 1}, who=["ana", "ben"])
     for name in ("ana", "ben"):
         work(page, page.annotator(name), {f"i{n:03d}": 1 + n % 5 for n in range(6)})
@@ -775,7 +773,7 @@ def test_percent_is_100_only_when_complete(filled: int, wanted: int, percent: in
     ("minutes", "words"), [(None, ""), (0.75, "45 s"), (1.49, "89 s"), (1.5, "1.5 min"), (2.54, "2.5 min")]
 )
 def test_pace_in_words(minutes: float | None, words: str) -> None:
-    assert overview.PersonRow.pace.fget(SimpleNamespace(minutes=minutes)) == words  # type: ignore[attr-defined]
+    assert person(minutes=minutes).pace == words
 
 
 def progressing(

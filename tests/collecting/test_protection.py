@@ -4,20 +4,29 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Callable
-from types import SimpleNamespace
+from collections.abc import Callable, Iterator
+from functools import partial
 from typing import Any
 
 import pytest
-from annotating import Served
+from annotating import Served, write_study
 
 from assay.collecting.hosting.app import BIGGEST_BODY, Protection
-from assay.collecting.languages import words
 
 HOST = b"label.example.org"
 
+Ask = Callable[..., tuple[int, dict[bytes, bytes], bytes, int]]
 
-def ask(
+
+@pytest.fixture(scope="module")
+def ask(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Ask]:
+    """Ask a protected application; a refusal is in the language of a study that is served."""
+    with Served(write_study(tmp_path_factory.mktemp("protection") / "study")) as page:
+        yield partial(send_protected, page.app)
+
+
+def send_protected(
+    served: Any,
     method: str = "POST",
     headers: dict[bytes, bytes] | None = None,
     parts: tuple[int, ...] = (10,),
@@ -48,9 +57,8 @@ def ask(
     async def send(message: dict[str, Any]) -> None:
         sent.append(message)
 
-    state = SimpleNamespace(assay=SimpleNamespace(held=SimpleNamespace(words=lambda request: words("en"))))
     given = {b"host": HOST, b"sec-fetch-site": b"same-origin"} if headers is None else headers
-    scope = {"type": "http", "method": method, "headers": list(given.items()), "app": SimpleNamespace(state=state)}
+    scope = {"type": "http", "method": method, "headers": list(given.items()), "app": served}
     asyncio.run(Protection(app, host)(scope, receive, send))
     first = sent[0]
     return first["status"], dict(first["headers"]), b"".join(one.get("body", b"") for one in sent), seen
@@ -73,7 +81,9 @@ def ask(
         ({b"origin": b"https://evil.example.org", b"sec-fetch-site": b"same-origin"}, None, False),
     ],
 )
-def test_modifying_requests_must_be_same_origin(headers: dict[bytes, bytes], host: str | None, taken: bool) -> None:
+def test_modifying_requests_must_be_same_origin(
+    ask: Ask, headers: dict[bytes, bytes], host: str | None, taken: bool
+) -> None:
     status, _, _, seen = ask(headers={b"Host": HOST, **headers}, host=host)
     assert (status, seen) == ((200, 10) if taken else (403, 0))
     for method in ("PUT", "DELETE", "PATCH"):
@@ -84,7 +94,7 @@ def test_modifying_requests_must_be_same_origin(headers: dict[bytes, bytes], hos
         )
 
 
-def test_request_without_host_is_not_same_origin() -> None:
+def test_request_without_host_is_not_same_origin(ask: Ask) -> None:
     assert ask(headers={b"origin": b"null"})[0] == 403
 
 
@@ -100,7 +110,9 @@ def test_request_without_host_is_not_same_origin() -> None:
         ("many", (10,), 200, 10),
     ],
 )
-def test_body_limit_applies_regardless_of_stated_length(said: Any, parts: Any, status: int, seen: int) -> None:
+def test_body_limit_applies_regardless_of_stated_length(
+    ask: Ask, said: Any, parts: Any, status: int, seen: int
+) -> None:
     headers = {b"host": HOST, b"sec-fetch-site": b"same-origin"}
     headers |= {} if said is None else {b"content-length": str(said).encode()}
     found = ask(headers=headers, parts=parts)
@@ -109,12 +121,12 @@ def test_body_limit_applies_regardless_of_stated_length(said: Any, parts: Any, s
         assert found[2] == b"hello"
 
 
-def test_started_reply_is_not_started_again() -> None:
+def test_started_reply_is_not_started_again(ask: Ask) -> None:
     status, _, body, _ = ask(parts=(BIGGEST_BODY + 1,), early=True)
     assert (status, body) == (200, b"")
 
 
-def test_refusals_are_json_for_scripts_and_text_otherwise() -> None:
+def test_refusals_are_json_for_scripts_and_text_otherwise(ask: Ask) -> None:
     for kind in (b"application/json", b"application/json; charset=utf-8"):
         status, headers, body, _ = ask(headers={b"host": HOST, b"Content-Type": kind})
         assert (status, headers[b"content-type"]) == (403, b"application/json")
@@ -127,7 +139,7 @@ def test_refusals_are_json_for_scripts_and_text_otherwise() -> None:
     assert headers[b"cache-control"] == b"no-store"
 
 
-def test_missing_headers_are_added() -> None:
+def test_missing_headers_are_added(ask: Ask) -> None:
     plain = ask()[1]
     refused = ask(headers={b"host": HOST})[1]
     assert plain.keys() == refused.keys() - {b"content-type", b"content-length"}

@@ -20,6 +20,7 @@ from assay.study.definition import load_study
 from assay.study.items import Item
 from assay.study.store.connection import open_store
 from assay.study.store.intake import sync_study
+from assay.study.store.people import Person
 
 STARS = {"name": "stars", "text": "How good?", "scale": "1-5", "show": ["text"]}
 ODD = {"name": "idea", "text": "Which one is odd?", "scale": "odd-one-out", "options": ["text"], "show": []}
@@ -71,7 +72,7 @@ def design(tmp_path: Path) -> Iterator[Callable[..., StudyDesign]]:
     ],
 )
 def test_deadline_of_a_person(design: Any, people: dict[str, Any], role: str, wanted: float | None) -> None:
-    person: Any = SimpleNamespace(invited_at=1000.0, role=role)
+    person = Person("ana", {}, 1, "active", None, invited_at=1000.0, role=role)
     assert design(**people).deadline(person) == wanted
     assert datetime.fromtimestamp(24 * 60 * 60, UTC).isoformat() == "1970-01-02T00:00:00+00:00"
 

@@ -97,7 +97,7 @@ def test_file_is_opened_by_path_or_url_with_a_log_and_keys_that_hold(tmp_path):
         assert (pragma(db, "busy_timeout"), opened.patience) == (2500, 2.5)
     for where in ("mysql://x", "https://x/study.db"):
         with pytest.raises(StudyError, match=r"^a store is a file \(SQLite\) or a postgresql:// URL$"):
-            connection._engine(where)
+            Store.open(where)
 
 
 def test_open_without_log_after_its_patience(monkeypatch):
@@ -129,11 +129,11 @@ def test_open_without_log_after_its_patience(monkeypatch):
 
 def test_store_of_nothing_is_current_only_once_it_has_seen_every_step(store):
     with store.writing() as db:
-        assert connection._is_current(db)
+        assert connection.is_current(db)
         db.execute(sa.text("update alembic_version set version_num = '0001_first'"))
-        assert not connection._is_current(db)
+        assert not connection.is_current(db)
         db.execute(sa.text("drop table alembic_version"))
-        assert not connection._is_current(db)
+        assert not connection.is_current(db)
 
 
 # -- transactions ------------------------------------------------------------------------------------------
@@ -213,7 +213,11 @@ def test_values_come_in_batches(monkeypatch):
 
 
 def arrived(number: int, *, key: str | None = None, prompt: str | None = None, **more: Any) -> AnswerRow:
-    row = dict.fromkeys(connection._ROW) | {"assignment": number, "request_key": key or f"{number}:1", "revision": 1}
+    row = dict.fromkeys(tables.answers.c.keys()) | {
+        "assignment": number,
+        "request_key": key or f"{number}:1",
+        "revision": 1,
+    }
     return AnswerRow(row | {"status": "valid", "answered_at": 1.0} | more, prompt)
 
 
@@ -425,7 +429,7 @@ def test_nothing_of_deleted_rows_stays_unless_others_are_at_work(tmp_path, store
         other.execute("begin")
         other.execute("select * from settings").fetchall()
         store.engine.dispose()
-        with Store(connection._engine(str(tmp_path / "store.db"), 0)) as quick, pytest.raises(StudyError) as refused:
+        with Store.open(tmp_path / "store.db", 0) as quick, pytest.raises(StudyError) as refused:
             quick.overwrite_deleted()
     assert str(refused.value).startswith("the rows are deleted, but traces stay in the files of ")
     assert str(refused.value).endswith(f"then run: sqlite3 {tmp_path}/store.db VACUUM")

@@ -98,7 +98,7 @@ def test_new_stores_of_tests_are_as_the_migrations_leave_them(tmp_path, request)
 
 def test_store_that_has_seen_every_step_is_known_by_the_last_of_them(url, migrations):
     with Store.open(url) as store, store.reading() as db:
-        assert connection._is_current(db)
+        assert connection.is_current(db)
 
 
 @pytest.mark.usefixtures("migrations")
@@ -133,7 +133,8 @@ def test_database_of_a_newer_assay_is_refused_in_words_and_left_alone(url):
         db.execute(sa.text("update alembic_version set version_num = '9999'"))
     with pytest.raises(StudyError, match=r"belongs to a newer assay \(.*9999.*\); upgrade assay"):
         Store.open(url)
-    engine = connection._engine(url)
+    address = url.replace("postgresql:", "postgresql+psycopg:") if "://" in url else f"sqlite:///{url}"
+    engine = sa.create_engine(address)
     with engine.connect() as db:
         assert db.execute(sa.text("select version_num from alembic_version")).scalars().all() == ["9999"]
     engine.dispose()
@@ -185,7 +186,7 @@ def test_open_joins_the_first_step_on_both_databases(url):
         ):  # fmt: skip
             db.execute(sa.text(step))
     with Store.open(url) as store, store.reading() as db:
-        assert connection._is_current(db)
+        assert connection.is_current(db)
         there = sa.inspect(store.engine)
         for table in TABLES:
             assert {c.name for c in table.c} == {c["name"] for c in there.get_columns(table.name)}

@@ -69,7 +69,7 @@ def test_why_an_answer_does_not_count(changed, words):
 def test_scale_holds_labels_of_other_scales_and_means():
     def scale(labels: list[Any], specs: list[str | None] | None = None, own: Any = None) -> Any:
         columns = {"criterion": ["q"] * len(labels), "label": labels} | ({} if specs is None else {"scale": specs})
-        return table._common_scale(own or parse_scale("1-5"), pl.DataFrame(columns), "q")
+        return table.common_scale(own or parse_scale("1-5"), pl.DataFrame(columns), "q")
 
     assert scale([1, 5]) == parse_scale("1-5")
     assert scale([1.0, 2.25]) == Interval(1, 5)  # a mean
@@ -153,11 +153,11 @@ def test_labels_as_they_are_written_and_read(written, read, kind):
 
 def test_one_label_on_another_scale_widens_the_question_s():
     labels = pl.DataFrame({"criterion": ["q"], "label": [9], "scale": ["0-10"]})
-    assert table._common_scale(parse_scale("1-5"), labels, "q") == Interval(0, 10)
+    assert table.common_scale(parse_scale("1-5"), labels, "q") == Interval(0, 10)
     none = labels.with_columns(criterion=pl.lit("other"))
-    assert table._common_scale(parse_scale("1-5"), none, "q") == parse_scale("1-5")
+    assert table.common_scale(parse_scale("1-5"), none, "q") == parse_scale("1-5")
     nothing = pl.DataFrame({"criterion": ["q"], "label": [9], "scale": pl.Series([None], dtype=pl.String)})
-    assert table._common_scale(parse_scale("1-5"), nothing, "q") == parse_scale("1-5")
+    assert table.common_scale(parse_scale("1-5"), nothing, "q") == parse_scale("1-5")
 
 
 # -- an answer that is a list ------------------------------------------------------------------------
@@ -191,11 +191,11 @@ def test_ranking_is_a_vote_on_every_two_texts(ranked):
 
 def test_which_text_of_a_pair_is_the_first_is_drawn_by_item():
     """Half of 600 is 300, with a standard deviation of 12; and what was drawn once stays."""
-    firsts = [first for n in range(200) for _, first, second in table._ranked_pairs(f"i{n}", ("a", "b", "c"))
+    firsts = [first for n in range(200) for _, first, second in table.ranked_pairs(f"i{n}", ("a", "b", "c"))
               if first < second]  # fmt: skip
     assert 250 < len(firsts) < 350
-    names = [name for name, _, _ in table._ranked_pairs("i0", ("a", "b", "c"))]
-    assert names == [f"i0: {first} / {second}" for _, first, second in table._ranked_pairs("i0", ("a", "b", "c"))]
+    names = [name for name, _, _ in table.ranked_pairs("i0", ("a", "b", "c"))]
+    assert names == [f"i0: {first} / {second}" for _, first, second in table.ranked_pairs("i0", ("a", "b", "c"))]
 
 
 def test_spans_are_a_label_of_every_word_that_they_touch():
@@ -221,27 +221,27 @@ def items(**more: list[Any]) -> pl.DataFrame:
 
 def test_pairs_and_words_are_items_with_all_that_is_known_of_the_whole():
     plain = Question(name="q", text="?", scale="1-5")
-    ranked = table._add_parts(items(), [RANKING])
+    ranked = table.add_parts(items(), [RANKING])
     assert ranked.columns == ["pair_of", "item", "first", "second", "text", "topic"]
     assert ranked["pair_of"].to_list() == ["i1"] * 3 + ["i2"] * 3
     assert ranked["topic"].to_list() == ["x"] * 3 + ["y"] * 3
-    names = [(one, *pair) for one in ("i1", "i2") for pair in table._ranked_pairs(one, ("a", "b", "c"))]
+    names = [(one, *pair) for one in ("i1", "i2") for pair in table.ranked_pairs(one, ("a", "b", "c"))]
     assert ranked.select("pair_of", "item", "first", "second").rows() == names
-    words = table._add_parts(items(), [SPANS])
+    words = table.add_parts(items(), [SPANS])
     assert words.rows(named=True) == [
         {"span_of": "i1", "item": "i1: text 1", "word": "Ann", "text": "Ann saw", "topic": "x"},
         {"span_of": "i1", "item": "i1: text 2", "word": "saw", "text": "Ann saw", "topic": "x"},
     ]
     # The whole items stay where anything is asked about them; what two questions mark is one item.
-    assert table._add_parts(items(), [plain]).equals(items())
+    assert table.add_parts(items(), [plain]).equals(items())
     for asked, n in (([plain, RANKING], 2 + 6), ([SPANS, SPANS], 2), ([SPANS, RANKING], 6 + 2), ([SPANS, plain], 4)):
-        found = table._add_parts(items(), asked)
+        found = table.add_parts(items(), asked)
         assert found.height == n
         assert found["item"].is_unique().all()
         assert ("i1" in found["item"].to_list()) is (plain in asked)
     marked_elsewhere = SPANS.model_copy(update={"of": "note"})
-    assert table._add_parts(items(), [marked_elsewhere, plain]).select(items().columns).equals(items())
-    about = table._add_parts(items(word=["its own", "word"]), [SPANS])
+    assert table.add_parts(items(), [marked_elsewhere, plain]).select(items().columns).equals(items())
+    about = table.add_parts(items(word=["its own", "word"]), [SPANS])
     assert about["word_of_item"].to_list() == ["its own"] * 2
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -152,7 +151,7 @@ def test_whose_answers_are_left_out_is_excluded_or_adjudicates(store):
         out = db.execute(sa.select(p.annotator).where(people.is_excluded(p.annotator)).order_by(p.annotator)).scalars()
         assert list(out) == ["gil", "ida"]
     assert people.left_out(people.all_people(store)) == ["gil", "ida"]
-    whole = SimpleNamespace(name="n", excluded_at=None, role="annotator")
+    whole = people.Person("n", {}, 1, "active", None)
     assert people.left_out([whole]) == []
 
 

@@ -421,7 +421,9 @@ def test_answers_before_a_moment_are_counted_without_those_that_failed(store):
 # -- triplets and pairs that are drawn -----------------------------------------------------------------
 
 
-def drawer(store: Store, wanted: int = 1, *, pairs: bool = False, documents: str = "aaaa") -> TripletDrawer:
+def drawer(
+    store: Store, wanted: int = 1, *, pairs: bool = False, documents: str = "aaaa", most: int = work.MOST_AT_ONCE
+) -> TripletDrawer:
     """Of items x0, x1, ... with these documents, instead of the present ones."""
     with store.writing() as db:
         i = tables.items
@@ -430,7 +432,7 @@ def drawer(store: Store, wanted: int = 1, *, pairs: bool = False, documents: str
         put_items(db, new, 0.0)
         db.execute(sa.update(i).where(i.c.role == "item", i.c.item.like("r%")).values(active=False))
         db.execute(sa.delete(tables.people))
-    return TripletDrawer(store, "text", wanted=wanted, seed=0, pairs=pairs)
+    return TripletDrawer(store, "text", wanted=wanted, seed=0, pairs=pairs, most=most)
 
 
 def drawn(store: Store) -> list[tuple[int, list[str]]]:
@@ -439,25 +441,22 @@ def drawn(store: Store) -> list[tuple[int, list[str]]]:
 
 
 @pytest.mark.parametrize(("wanted", "number"), [(1, 2), (2, 4)])
-def test_judges_alone_are_asked_no_more_triplets_than_the_limit(store, monkeypatch, wanted, number):
+def test_judges_alone_are_asked_no_more_triplets_than_the_limit(store, wanted, number):
     """Four items have six pairs; each triplet holds three of them."""
-    one = drawer(store, wanted)
-    monkeypatch.setattr(work, "MOST_AT_ONCE", number - 1)
+    few = drawer(store, wanted, most=number - 1)
     with pytest.raises(StudyError) as refused:
-        one.draw_for_judges()
+        few.draw_for_judges()
     assert str(refused.value) == (
         f"about {number} triplets would be drawn, and the maximum for judges alone is {number - 1}; set "
         "items.document so that triplets stay within documents, use fewer items, or display each pair less often "
         "(people.pairs)"
     )
-    monkeypatch.setattr(work, "MOST_AT_ONCE", number)
-    one.draw_for_judges()
+    drawer(store, wanted, most=number).draw_for_judges()
     found = drawn(store)
     assert [at for at, _ in found] == list(range(len(found)))
     assert number <= len(found) <= 4
     assert store.setting(DRAWN) == len(found)
-    monkeypatch.setattr(work, "MOST_AT_ONCE", 0)
-    one.draw_for_judges()  # nothing is left to draw
+    drawer(store, wanted, most=0).draw_for_judges()  # nothing is left to draw
     assert drawn(store) == found
 
 
@@ -483,22 +482,19 @@ def test_draw_for_judges_waits_for_annotators(store):
     assert [" | ".join(members) for _, members in drawn(store)] == [name]
 
 
-def test_every_pair_of_a_document_is_asked_once(store, monkeypatch):
-    monkeypatch.setattr(work, "MOST_AT_ONCE", 3)
-    one = drawer(store, pairs=True, documents="bababc")
+def test_every_pair_of_a_document_is_asked_once(store):
+    few = drawer(store, pairs=True, documents="bababc", most=3)
     with pytest.raises(StudyError) as refused:  # three pairs of a, one of b
-        one.draw_for_judges()
+        few.draw_for_judges()
     assert str(refused.value) == (
         "4 pairs would be compared, and the maximum for judges alone is 3; set items.document so that pairs stay "
         "within documents, or use fewer items"
     )
-    monkeypatch.setattr(work, "MOST_AT_ONCE", 4)
-    one.draw_for_judges()
+    drawer(store, pairs=True, documents="bababc", most=4).draw_for_judges()
     every = [["x0", "x2"], ["x0", "x4"], ["x2", "x4"], ["x1", "x3"]]
     assert drawn(store) == list(enumerate(every))
     assert store.setting(DRAWN) == 4
-    monkeypatch.setattr(work, "MOST_AT_ONCE", 2)
-    drawer(store, pairs=True, documents="bababa").draw_for_judges()  # x5 is of the others now
+    drawer(store, pairs=True, documents="bababa", most=2).draw_for_judges()  # x5 is of the others now
     assert drawn(store) == list(enumerate([*every, ["x1", "x5"], ["x3", "x5"]]))
     drawer(store, pairs=True, documents="abcdef").draw_for_judges()  # what is drawn stays, and nothing is new
     assert len(drawn(store)) == 6

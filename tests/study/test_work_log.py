@@ -31,9 +31,9 @@ def logged(*tasks: dict[str, Any], seconds: list[tuple[Any, ...]] | None = None)
         "state": "answered", "repeat": 1, "session": 1, "extra": False, "expires_at": NOW, "closed_at": None,
     }  # fmt: skip
     every = [{"id": number} | own | task for number, task in enumerate(tasks, 1)]
-    log.tasks = work_log._frame([tuple(one[name] for name in work_log._SCHEMA) for one in every], work_log._SCHEMA)
+    log.tasks = work_log.log_frame([tuple(one[name] for name in work_log.TASKS) for one in every], work_log.TASKS)
     if seconds is not None:
-        log._seconds = work_log._frame(seconds, work_log._SECONDS)
+        log.seconds = work_log.log_frame(seconds, work_log.SECONDS)
     return log
 
 
@@ -143,7 +143,7 @@ def same(log: WorkLog, fresh: WorkLog) -> bool:
     frames = [(log.tasks, fresh.tasks, "id"), (log.labels, fresh.labels, "assignment")]
     equal = [one.sort(by).cast({pl.Categorical: pl.String}).equals(other.sort(by).cast({pl.Categorical: pl.String}))
              for one, other, by in frames]  # fmt: skip
-    return all(equal) and sorted(log._seconds.rows()) == sorted(fresh._seconds.rows()) and log.remarks == fresh.remarks
+    return all(equal) and sorted(log.seconds.rows()) == sorted(fresh.seconds.rows()) and log.remarks == fresh.remarks
 
 
 def test_updated_log_equals_a_new_one(store, monkeypatch):

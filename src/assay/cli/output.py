@@ -194,8 +194,8 @@ def write_page(out: Path | None, title: str, found: Any, parts: Callable[[Any], 
 
 
 @contextmanager
-def progress_bar(what: str = "") -> Iterator[Callable[[str, int, int], None] | None]:
-    """A bar on a terminal, for work that takes longer than a second; None elsewhere.
+def progress_bar(what: str = "", *, patience: float = PATIENCE) -> Iterator[Callable[[str, int, int], None] | None]:
+    """A bar on a terminal, for work that takes longer than ``patience`` seconds; None elsewhere.
 
     The function takes the name of the step, the number of finished steps and their total. Before its first call, the
     bar shows that the command is running.
@@ -209,7 +209,7 @@ def progress_bar(what: str = "") -> Iterator[Callable[[str, int, int], None] | N
 
     with Progress(console=Console(stderr=True), transient=True) as bar:
         task = bar.add_task(escape(as_printed(what)), total=None, visible=False)
-        late = threading.Timer(PATIENCE, lambda: bar.update(task, visible=True))
+        late = threading.Timer(patience, lambda: bar.update(task, visible=True))
         late.daemon = True
         late.start()
 
@@ -406,15 +406,15 @@ def _parameter(name: str, hint: Any, typed: Any, limits: Limits, default: str) -
     if typing.get_origin(typed) is not list:
         return Parameter(name=name, help=about, show_default=default or False, negative=negative)
     if _mapping_value(hint) is not None:
-        pairs = _pairs(name, _mapping_value(hint), column=str in members_of(hint))
+        pairs = name_values(name, _mapping_value(hint), column=str in members_of(hint))
         return Parameter(name=name, help=about, show_default=default or False, converter=pairs, n_tokens=1)
     # The settings check the words of a list: cyclopts would compare the whole list with each word.
     about += f" [choices: {', '.join(map(str, words_of(hint)))}]" if words_of(hint) else ""
-    several = _list_parser(typing.get_args(typed)[0])
+    several = list_parser(typing.get_args(typed)[0])
     return Parameter(name=name, help=about, show_default=default or False, converter=several, n_tokens=1)
 
 
-def _list_parser(kind: Any) -> Callable[[Any, Sequence[Any]], list[Any]]:
+def list_parser(kind: Any) -> Callable[[Any, Sequence[Any]], list[Any]]:
     """``30,50`` as a list of numbers, ``a,b`` as one of texts."""
 
     def one(part: str) -> Any:
@@ -435,7 +435,7 @@ def _mapping(typed: str | Sequence[tuple[str, Any]]) -> str | dict[str, Any]:
     return typed if isinstance(typed, str) else dict(typed)
 
 
-def _pairs(option: str, kind: Any, *, column: bool = False) -> Callable[[Any, Sequence[Any]], Any]:
+def name_values(option: str, kind: Any, *, column: bool = False) -> Callable[[Any, Sequence[Any]], Any]:
     """``o=1-10,r=1,2,3`` as pairs, with ``+`` between the parts of a text; a single name can be a column."""
 
     def read(_: Any, tokens: Sequence[Any]) -> str | list[tuple[str, Any]]:

@@ -297,7 +297,7 @@ def judge(
     from assay.study.store.connection import store_name
 
     check_target(record, suffixes=(".jsonl", ".ndjson"), force=True)
-    if not _has_responses(record):
+    if not has_responses(record):
         raise AssayError(f"'{record}' is not a file of responses; name another file with --record")
     if item is not None and not show:
         raise AssayError(f"an item requires --show: assay judge {study} {item} --show")
@@ -345,7 +345,7 @@ def judge(
     return int(done.stopped is not None or done.is_vain)
 
 
-def _has_responses(path: Path | None) -> bool:
+def has_responses(path: Path | None) -> bool:
     """Whether responses can be added to a file: it has some, or is empty."""
     if path is None or not path.is_file():
         return True
@@ -511,7 +511,7 @@ def invite(
         change.decided(lambda changed: take_in(loaded, store, changed))
         with open_store(loaded, store) as opened:
             for person in invitations.invite_all(loaded, opened, wanted):
-                note(_invited_already(person, wanted[person.name]))
+                note(invited_already(person, wanted[person.name]))
     all_links = links(loaded, address, secret, store)[1]
     rows = [{"name": name, "link": link} for name, link in all_links.items() if not wanted or name in wanted]
     if out is None:
@@ -533,7 +533,7 @@ def _write_links(rows: Sequence[dict[str, str]], about: Mapping[str, dict[str, s
     note(f"{counted(len(rows), 'link')} written to {out}; anyone with a link can answer as that annotator")
 
 
-def _invited_already(person: Person, attributes: dict[str, str]) -> str:
+def invited_already(person: Person, attributes: dict[str, str]) -> str:
     """The note about an annotator who is invited again."""
     said = f"{person.name} is already invited"
     if person.excluded_at is not None:
@@ -591,7 +591,7 @@ def erase(study: StudyFolder, name: str, *, yes: bool = False, store: StoreName 
     one = " ".join(name.split())
     with _open_store(study, store) as opened:
         people.invited_person(opened, one)
-        if not yes and not _sure(f"Permanently delete {one} and all their answers? Type the name: ", one):
+        if not yes and not is_sure(f"Permanently delete {one} and all their answers? Type the name: ", one):
             raise AssayError("nothing was deleted; type the name at the terminal, or give --yes")
         number = people.erase(opened, one)
     say(f"{one} and {number} answers are deleted")
@@ -667,7 +667,7 @@ def _pay_words(table: DataFrame) -> str:
     return to_text(Table(columns, tuple(rows), numeric)) + "\n"
 
 
-def _sure(question: str, word: str) -> bool:
+def is_sure(question: str, word: str) -> bool:
     """Whether the user types this word at a terminal."""
     return sys.stdin.isatty() and input(as_printed(question)).strip() == word
 

@@ -188,10 +188,10 @@ class Assigner:
         size = self._window(slot)
         while window := list(islice(groups, size)):
             names = [name for group in window for name in group]
-            best = _neediest_group(window, taken, wanted)
+            best = neediest_group(window, taken, wanted)
             if best is None:
                 taken.update(dict.fromkeys(names, 0) | places_taken(db, slot, names, now))
-                best = _neediest_group(window, taken, wanted)
+                best = neediest_group(window, taken, wanted)
             if best is not None:
                 return best
             full.update(answered_enough(db, slot, names, wanted))
@@ -265,7 +265,7 @@ class Assigner:
         return {one.name for one in here if self.design.party(one.attributes) == party}
 
 
-def _neediest_group(groups: Iterable[list[str]], taken: dict[str, int], wanted: int) -> list[str] | None:
+def neediest_group(groups: Iterable[list[str]], taken: dict[str, int], wanted: int) -> list[str] | None:
     """Of the counted groups, the one with fewest answers, without items that have no free place."""
     best, least = None, float("inf")
     for group in groups:
@@ -735,12 +735,12 @@ def item_disagreement(
         if kind_of(scale).free_text:
             continue
         given = first_labels(labels, question.id, without)
-        for item, distance in _mean_distances(scale, given.filter(given["condition"] == condition)).items():
+        for item, distance in mean_distances(scale, given.filter(given["condition"] == condition)).items():
             found[item] = max(distance, found.get(item, 0.0))
     return found
 
 
-def _mean_distances(scale: Scale, labels: DataFrame) -> dict[str, float]:
+def mean_distances(scale: Scale, labels: DataFrame) -> dict[str, float]:
     """By item with at least two labels, the mean distance over all pairs of labels."""
     import polars as pl
 

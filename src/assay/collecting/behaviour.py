@@ -113,20 +113,20 @@ def compare_annotators(design: StudyDesign, log: WorkLog, without: Collection[st
     """
     times = log.seconds_by_person([q.id for q in design.questions])
     numbers = [
-        _numbers(scale, _asked_on(first_labels(log.labels, number, without), spec))
-        for number, scale, spec in _compared(design)
+        _numbers(scale, labels_on_scale(first_labels(log.labels, number, without), spec))
+        for number, scale, spec in compared_questions(design)
     ]
     people = sorted({*times, *(name for one in numbers for name in one.people)} - {*without})
     values, errors = np.full((len(people), 3), np.nan), np.full((len(people), 3), np.nan)
-    agreements = [_agreements(one) for one in numbers]
+    agreements = [agreements_with_others(one) for one in numbers]
     for i, name in enumerate(people):
-        values[i, 0], errors[i, 0] = _log_time(times.get(name, []))
+        values[i, 0], errors[i, 0] = median_log_time(times.get(name, []))
         values[i, 1], errors[i, 1] = _pooled([one[name] for one in agreements if name in one])
-        values[i, 2], errors[i, 2] = _pooled([_repeats(one, name) for one in numbers if name in one.people])
+        values[i, 2], errors[i, 2] = _pooled([repeated_answers(one, name) for one in numbers if name in one.people])
     compared = int((~np.isnan(values)).any(axis=1).sum())
     if compared < LEAST_PEOPLE:
         return Comparison({}, compared)
-    found = out_of_line(values, errors, (False, False, True), _far(values))
+    found = out_of_line(values, errors, (False, False, True), far_below_others(values))
     marks: dict[str, list[OutOfLine]] = {}
     for one in found:
         marks.setdefault(people[one.person], []).append(_reason(one))
@@ -145,7 +145,7 @@ def _in_units(measure: Measure, value: float) -> float:
     return {"time": math.exp(value), "agreement": value, "repeats": math.sin(value) ** 2}[measure]
 
 
-def _far(values: Floats) -> Any:
+def far_below_others(values: Floats) -> Any:
     """Where a value is below half of the others' median; every share of repeats."""
     far = np.ones(values.shape, dtype=bool)
     for k, back in ((0, np.exp), (1, np.asarray)):
@@ -185,7 +185,7 @@ class LabelsInOrder:
     span: float
 
 
-def _compared(design: StudyDesign) -> Iterator[tuple[int, Scale, str | None]]:
+def compared_questions(design: StudyDesign) -> Iterator[tuple[int, Scale, str | None]]:
     """The questions whose labels can be equal (no free text, lists or spans), on each scale that the study varies."""
     for part, question in [(each, one) for each in design.parts for one in each.questions]:
         one = question.definition
@@ -195,7 +195,7 @@ def _compared(design: StudyDesign) -> Iterator[tuple[int, Scale, str | None]]:
             yield question.id, parse_scale(spec) if spec else scale_of(one.scale), spec
 
 
-def _asked_on(labels: DataFrame, spec: str | None) -> DataFrame:
+def labels_on_scale(labels: DataFrame, spec: str | None) -> DataFrame:
     """The labels given on one of the scales that the study varies."""
     return labels if spec is None else labels.filter([_scale_of(one) == spec for one in labels["condition"]])
 
@@ -220,7 +220,7 @@ def _numbers(scale: Scale, labels: DataFrame) -> LabelsInOrder:
     return LabelsInOrder(people, items, code, value, position.fill_null(kinds).to_numpy(), span)
 
 
-def _log_time(seconds: Sequence[float]) -> tuple[float, float]:
+def median_log_time(seconds: Sequence[float]) -> tuple[float, float]:
     """The median log seconds per item, and its standard error."""
     if len(seconds) < FEWEST_ITEMS:
         return np.nan, np.nan
@@ -230,7 +230,7 @@ def _log_time(seconds: Sequence[float]) -> tuple[float, float]:
     return middle, float(1.2533 * 1.4826 * np.median(np.abs(x - middle)) / np.sqrt(len(x)))
 
 
-def _agreements(numbers: LabelsInOrder) -> dict[str, tuple[float, float, int]]:
+def agreements_with_others(numbers: LabelsInOrder) -> dict[str, tuple[float, float, int]]:
     """By annotator: agreement with others on the same items, corrected for that with labels of other items.
 
     The mean, its standard error, and the number of items that others labelled too. Annotators with fewer items than
@@ -285,7 +285,7 @@ def _closeness(one: Any, others: Floats, span: float) -> Floats:
     return np.asarray(1 - np.abs(one - others) / span if span > 0 else one == others, dtype=float)
 
 
-def _repeats(numbers: LabelsInOrder, name: str) -> tuple[float, float, int]:
+def repeated_answers(numbers: LabelsInOrder, name: str) -> tuple[float, float, int]:
     """The share of answers that equal the answer before, as its arcsine, whose standard error is 1 / (2 √n)."""
     place = numbers.place[numbers.person == numbers.people.index(name)]
     n = len(place) - 1

@@ -284,7 +284,7 @@ def refuse_ended(state: AppState, person: Person) -> None:
         return
     with state.store.reading() as db:
         visit = visit_of(db, person.name)
-        outcome = None if visit is None else _outcome_at(visit, crowd, state.store.now(db))
+        outcome = None if visit is None else outcome_at(visit, crowd, state.store.now(db))
     if outcome not in (None, "completed"):
         title, text = OUTCOMES[outcome]
         raise Refused(403, title, Said("{title}. {text}", title=title, text=text), error="link")
@@ -470,9 +470,9 @@ def crowd_counts(design: StudyDesign) -> CrowdCounts | None:
     with design.store.reading() as db:
         now = design.store.now(db)
         visits = all_visits(db)
-        late = sum(one.outcome is None and _outcome_at(one, crowd, now) == "late" for one in visits)
+        late = sum(one.outcome is None and outcome_at(one, crowd, now) == "late" for one in visits)
         used = places_in_use(db) - late
-    counts = Counter[str](_outcome_at(one, crowd, now) or "at work" for one in visits)
+    counts = Counter[str](outcome_at(one, crowd, now) or "at work" for one in visits)
     order = ["at work", *OUTCOMES]
     return CrowdCounts(
         crowd.query,
@@ -483,7 +483,7 @@ def crowd_counts(design: StudyDesign) -> CrowdCounts | None:
     )
 
 
-def _outcome_at(visit: Visit, crowd: Crowd | None, now: float) -> Outcome | None:
+def outcome_at(visit: Visit, crowd: Crowd | None, now: float) -> Outcome | None:
     """The outcome of a visit, including an expired time limit that is not recorded yet."""
     limit = None if crowd is None else crowd.minutes
     if visit.outcome is None and limit is not None and now >= visit.came_at + 60 * limit:
@@ -518,7 +518,7 @@ def pay_table(design: StudyDesign) -> DataFrame:
     rows = []
     for name in dict.fromkeys((*here, *visits)):
         visit, person, did = visits.get(name), here.get(name), answered.get(name)
-        outcome = None if visit is None else _outcome_at(visit, people.crowd, now)
+        outcome = None if visit is None else outcome_at(visit, people.crowd, now)
         came = visit.came_at if visit else did and did.first
         ended = visit.ended_at if visit and visit.ended_at else did and did.last
         counts = person is not None and person.excluded_at is None
@@ -527,7 +527,7 @@ def pay_table(design: StudyDesign) -> DataFrame:
         code = code_of(design.store, people.crowd, name, outcome) if people.crowd and visit else ""
         wrong = checks.get(name, [])
         values = (
-            *(name, outcome or _state_of(person, came=came is not None), code or None),
+            *(name, outcome or state_without_outcome(person, came=came is not None), code or None),
             *(_iso(came), _iso(ended), None if not came or not ended else (ended - came) / 60, 60 * hours),
             *(number, sum(wrong), len(wrong), amount, amount / hours if hours else None, people.payment.currency),
         )
@@ -542,7 +542,7 @@ def pay_table(design: StudyDesign) -> DataFrame:
     return pl.DataFrame([{name: row.get(name) for name in schema} for row in rows], schema=schema)
 
 
-def _state_of(person: Person | None, *, came: bool) -> str:
+def state_without_outcome(person: Person | None, *, came: bool) -> str:
     """The state of a person without an outcome."""
     if person is not None and person.excluded_at is not None:
         return "excluded"

@@ -246,12 +246,21 @@ def _styles(design: StudyDesign, db: Connection, name: str, rows: Sequence[Any])
         if theirs:
             given = [row.label for row in theirs]
             rest = {place: list(some.values()) for place, some in others.items()}
-            yield _style(question.definition.name, scale, given, mine, rest)
+            yield question_style(question.definition.name, scale, given, mine, rest)
 
 
-def _style(
+def question_style(
     name: str, scale: Scale, given: Sequence[Label], mine: Mapping[Any, Label], others: Mapping[Any, Sequence[Label]]
 ) -> QuestionStyle:
+    """How one annotator answers a question: their labels compared with those of others, and how often both agree.
+
+    Parameters
+    ----------
+    given : list
+        Their labels, in the order of answers.
+    mine, others : mapping
+        By item and session, their first label, and the labels of others.
+    """
     from assay.estimation.intervals import wilson
 
     both = [place for place in mine if others.get(place)]
@@ -265,14 +274,14 @@ def _style(
     labels = [] if scale.kind == "interval" else list(scale.categories or ())
     theirs, rest = Counter(given), Counter(label for some in others.values() for label in some)
     shares = tuple((label_words(c), theirs[c] / len(given), rest[c] / max(rest.total(), 1)) for c in labels)
-    return QuestionStyle(name, shares, _longest_run(given), len(given), agree, low, high, among, len(both))
+    return QuestionStyle(name, shares, longest_run(given), len(given), agree, low, high, among, len(both))
 
 
 def _equal_share(pairs: Sequence[tuple[Label, Label]], scale: Scale) -> float:
     return statistics.fmean(not is_wrong(one, other, scale, scale) for one, other in pairs)
 
 
-def _longest_run(labels: Sequence[Label]) -> int:
+def longest_run(labels: Sequence[Label]) -> int:
     """The length of the longest run of equal labels."""
     longest = now = 0
     before: Any = object()
@@ -358,14 +367,14 @@ def archive(store: Store, person: str | None = None) -> bytes:
     held = io.BytesIO()
     with study_record(store) as found, zipfile.ZipFile(held, "w", zipfile.ZIP_DEFLATED) as file:
         file.writestr(_entry("README.txt"), README)
-        for name, rows in (found if person is None else _rows_of_person(found, person)).items():
+        for name, rows in (found if person is None else rows_of_person(found, person)).items():
             with file.open(_entry(f"{name}.jsonl"), "w") as out:
                 for row in rows:
                     out.write(_line(row))
     return held.getvalue()
 
 
-def _rows_of_person(record: Mapping[str, Iterable[dict[str, Any]]], person: str) -> dict[str, list[dict[str, Any]]]:
+def rows_of_person(record: Mapping[str, Iterable[dict[str, Any]]], person: str) -> dict[str, list[dict[str, Any]]]:
     """The rows of the record about one person, and about the items and questions that they were shown."""
     mine = {
         name: [row for row in record[name] if row["annotator"] == person] for name in ("answers", "tasks", "people")
@@ -459,7 +468,7 @@ def _overview(state: AppState, request: Request) -> Mapping[str, Any]:
     if view.every:
         said.append(f"This is a large study, so these numbers are updated about every {view.every:.0f} s.")
     return {
-        "view": _arrange(view, sort, find),
+        "view": arrange(view, sort, find),
         "now": time_tag(now),
         "links": links,
         "paused": bool(state.store.setting(PAUSED)),
@@ -501,7 +510,7 @@ SORTS: dict[str, Callable[[PersonRow], Any]] = {
 """Sort keys of the table of annotators, in addition to the order of invitations."""
 
 
-def _arrange(view: Overview, sort: str, find: str) -> Overview:
+def arrange(view: Overview, sort: str, find: str) -> Overview:
     """Sort the annotators; keep those whose name or attributes contain the search words, and matching remarks."""
     words = find.lower()
     people = [one for one in view.people if words in f"{one.name} {dict(one.attributes)}".lower()]

@@ -664,7 +664,7 @@ def _migrate(db: sa.Connection) -> None:
     """Take the steps that this database has not seen; one process at a time."""
     if db.dialect.name == "postgresql":
         db.execute(sa.text(f"select pg_advisory_xact_lock({_MIGRATING})"))
-    if _is_current(db):  # alembic takes a third of a second to import, and nearly every store is current
+    if is_current(db):  # alembic takes a third of a second to import, and nearly every store is current
         return
     _join_first_step(db)
     from alembic import command
@@ -680,7 +680,7 @@ def _migrate(db: sa.Connection) -> None:
         raise StudyError(f"the database belongs to a newer assay ({error}); upgrade assay") from None
 
 
-def _is_current(db: sa.Connection) -> bool:
+def is_current(db: sa.Connection) -> bool:
     """Whether the database has seen every step; a step's file is named by its place and what alembic writes down."""
     last = max(path.stem for path in (MIGRATIONS / "versions").glob("v*.py"))
     return _steps_seen(db) == [last.removeprefix("v")]

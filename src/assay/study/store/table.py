@@ -109,7 +109,7 @@ def stored_annotations(
             f"otherwise collect them with: assay judge {folder or 'STUDY'}"
         )
     conditions = list(dict.fromkeys(name for row in rows for name in row["_condition"]))
-    items = _add_parts(items, asked.values())
+    items = add_parts(items, asked.values())
     frame, further = add_ensembles(_frame(rows, conditions), conditions, annotators)
     reading = Reading(
         store.where, len(rows) + sum(excluded.values()), notes=(*notes, *further), study=str(folder or ""),
@@ -125,7 +125,7 @@ def stored_annotations(
     return Annotations.from_frame(
         frame,
         scale={
-            name: _common_scale(scale, frame, name)
+            name: common_scale(scale, frame, name)
             for question in asked.values()
             for name, scale in criteria_of(question).items()
             if name in seen
@@ -293,7 +293,7 @@ def labels_in_table(question: Question, item: str, label: Label, text: str = "")
     elif isinstance(scale, RankedTexts):
         ranked = scale.chosen(label) or ()
         place = {column: ranked.index(name) for name, column in zip(scale.names, question.options, strict=True)}
-        for name, first, second in _ranked_pairs(item, question.options):
+        for name, first, second in ranked_pairs(item, question.options):
             yield question.name, name, -1 if place[first] < place[second] else 1
     elif isinstance(scale, SpanLabels):
         spans = scale.chosen(label) or ()
@@ -312,7 +312,7 @@ def _word_item(item: str, column: str | None, number: int) -> str:
 
 
 @lru_cache(maxsize=100_000)
-def _ranked_pairs(item: str, options: tuple[str, ...]) -> tuple[tuple[str, str, str], ...]:
+def ranked_pairs(item: str, options: tuple[str, ...]) -> tuple[tuple[str, str, str], ...]:
     """Return every two texts of a ranked item: the item id of the pair, the first, the second.
 
     The first of two is drawn by item: with a fixed order one label would be much more common, and agreement beyond
@@ -325,7 +325,7 @@ def _ranked_pairs(item: str, options: tuple[str, ...]) -> tuple[tuple[str, str, 
     return tuple(found)
 
 
-def _add_parts(items: pl.DataFrame, asked: Iterable[Question]) -> pl.DataFrame:
+def add_parts(items: pl.DataFrame, asked: Iterable[Question]) -> pl.DataFrame:
     """The items, with every two texts that are ranked, and every word of a text with spans, as an item.
 
     ``pair_of``, ``first`` and ``second`` say which pair, ``span_of`` and ``word`` which word.
@@ -335,7 +335,7 @@ def _add_parts(items: pl.DataFrame, asked: Iterable[Question]) -> pl.DataFrame:
     marked = [one.marked for one in every if one.marked is not None]
     parts = []
     if ranked:
-        rows = ((one, *pair) for options in ranked for one in items["item"] for pair in _ranked_pairs(one, options))
+        rows = ((one, *pair) for options in ranked for one in items["item"] for pair in ranked_pairs(one, options))
         parts.append(_part_items(items, ["pair_of", "item", "first", "second"], rows))
     if marked:
         words = (
@@ -357,7 +357,7 @@ def _part_items(items: pl.DataFrame, columns: list[str], rows: Iterable[tuple[st
 
 def _label_rows(row: Any, question: Question, content: int, text: str) -> Iterator[dict[str, Any]]:
     """An answer that is a list as rows of the table."""
-    pairs = _ranked_pairs(row.item, question.options) if isinstance(scale_of(question.scale), RankedTexts) else ()
+    pairs = ranked_pairs(row.item, question.options) if isinstance(scale_of(question.scale), RankedTexts) else ()
     for number, (criterion, item, label) in enumerate(labels_in_table(question, row.item, row.label, text)):
         own = _label_row(row, criterion, label, content) | {"item": item}
         if pairs and "order" in own:
@@ -449,7 +449,7 @@ def _frame(rows: list[dict[str, Any]], conditions: list[str]) -> pl.DataFrame:
     return pl.DataFrame(columns)
 
 
-def _common_scale(scale: Scale, frame: pl.DataFrame, criterion: str) -> Scale:
+def common_scale(scale: Scale, frame: pl.DataFrame, criterion: str) -> Scale:
     """The question's scale, or one that also holds labels given on other scales and means of labels."""
     labels = frame.filter(pl.col("criterion") == criterion)
     if labels.height == 0 or not scale.numeric or "scale" not in frame.columns:

@@ -646,12 +646,16 @@ class TripletDrawer:
         Whether judges compare two items at a time: every pair of a document, once.
     pool : str
         The role of the items that are drawn.
+    most : int
+        Maximum number of triplets or pairs drawn for judges alone.
     """
 
     def __init__(
-        self, store: Store, column: str, *, wanted: int, seed: int, pairs: bool = False, pool: Role = "item"
-    ) -> None:
+        self, store: Store, column: str, *, wanted: int, seed: int, pairs: bool = False, pool: Role = "item",
+        most: int = MOST_AT_ONCE,
+    ) -> None:  # fmt: skip
         self.store, self.column, self.wanted, self.seed, self.pairs = store, column, wanted, seed, pairs
+        self.most = most
         self.pool: Role = pool
         asked = [one.definition for one in questions(store)]
         self._shown = {c for one in asked if one.drawn_from == column for c in one.show or ()}
@@ -706,9 +710,9 @@ class TripletDrawer:
                 "leave items.document out to draw from all of them, or add items"
             )
         number = pairs * self.wanted // 3
-        if number > MOST_AT_ONCE and sampler.short():
+        if number > self.most and sampler.short():
             raise StudyError(
-                f"about {number} triplets would be drawn, and the maximum for judges alone is {MOST_AT_ONCE}; set "
+                f"about {number} triplets would be drawn, and the maximum for judges alone is {self.most}; set "
                 "items.document so that triplets stay within documents, use fewer items, or display each pair less "
                 "often (people.pairs)"
             )
@@ -730,9 +734,9 @@ class TripletDrawer:
                 "no pair can be drawn: its two items come from one document, and none has two items; leave "
                 "items.document out to compare all of them, or add items"
             )
-        if len(new) > MOST_AT_ONCE:
+        if len(new) > self.most:
             raise StudyError(
-                f"{len(new):,} pairs would be compared, and the maximum for judges alone is {MOST_AT_ONCE:,}; set "
+                f"{len(new):,} pairs would be compared, and the maximum for judges alone is {self.most:,}; set "
                 "items.document so that pairs stay within documents, or use fewer items"
             )
         self._put(db, new, start)

@@ -20,7 +20,7 @@ from assay.study.store.people import ADDED, ERASED, Slot
 from assay.study.store.tables import PAGE
 
 _NAMES = ("annotator", "item", "questions", "condition", "role", "party", "state")
-_SCHEMA: dict[str, pl.DataType] = {
+TASKS: dict[str, pl.DataType] = {
     "id": pl.Int64(),
     **dict.fromkeys(_NAMES, pl.Categorical()),
     **{"repeat": pl.Int32(), "session": pl.Int32(), "extra": pl.Boolean()},
@@ -31,7 +31,7 @@ _LABEL: dict[str, pl.DataType] = {
     **{"question": pl.Int64(), "condition": pl.Categorical(), "item": pl.Categorical(), "annotator": pl.Categorical()},
     **{"repeat": pl.Int32(), "label": pl.String(), "position": pl.Int32()},
 }
-_SECONDS: dict[str, pl.DataType] = {
+SECONDS: dict[str, pl.DataType] = {
     **{"annotator": pl.Categorical(), "item": pl.Categorical(), "condition": pl.Categorical(), "repeat": pl.Int32()},
     **{"question": pl.Int64(), "revision": pl.Int32(), "seconds": pl.Float64()},
 }
@@ -55,10 +55,12 @@ class WorkLog:
         By assignment, the answer that counts, if it has a flag or a comment or was skipped; oldest first.
     labels : polars.DataFrame
         The labels of people that count, also from a file, see `label_frame`.
+    seconds : polars.DataFrame
+        One row per saved answer with a time: the seconds that its save took.
     """
 
     def __init__(self) -> None:
-        self.tasks, self.labels, self._seconds = (pl.DataFrame(schema=one) for one in (_SCHEMA, _LABEL, _SECONDS))
+        self.tasks, self.labels, self.seconds = (pl.DataFrame(schema=one) for one in (TASKS, _LABEL, SECONDS))
         self.remarks: dict[int, Any] = {}
         self._answer: int | None = None
         """The last answer on a page that is in it; None before the first update."""
@@ -70,8 +72,8 @@ class WorkLog:
         answers = [] if first else self._answers_since(db, self._answer)
         if first or erased != self._erased or len(answers) > MANY:
             self._answer = _newest(db)  # before all else is read: what comes meanwhile is read twice
-            self.tasks, self.labels = _frame(db.execute(_tasks()), _SCHEMA), label_frame(db)
-            self._seconds = _frame(db.execute(_work()), _SECONDS)
+            self.tasks, self.labels = log_frame(db.execute(_tasks()), TASKS), label_frame(db)
+            self.seconds = log_frame(db.execute(_work()), SECONDS)
             self.remarks = {
                 row.assignment: row for row in db.execute(_answers(tables.LATEST).where(*_remark_clauses()))
             }
@@ -89,14 +91,14 @@ class WorkLog:
         found = [db.execute(_tasks().where(t.id > last)).all()]
         for column, values in ((t.id, still_open), (t.item, dict.fromkeys(row.item for row in answers))):
             found += [db.execute(_tasks().where(column.in_(chunk))).all() for chunk in batches(values)]
-        changed = _frame((row for rows in found for row in rows), _SCHEMA).unique("id")
+        changed = log_frame((row for rows in found for row in rows), TASKS).unique("id")
         self.tasks = pl.concat([self.tasks.filter(~pl.col("id").is_in(changed["id"].implode())), changed])
         if answers:
             given = pl.Series([row.assignment for row in answers], dtype=pl.Int64)
             labels = [label_frame(db, chunk) for chunk in batches(given.unique().to_list())]
             self.labels = pl.concat([self.labels.filter(~pl.col("assignment").is_in(given.implode())), *labels])
-            further = _frame(db.execute(_work().where(tables.answers.c.id > self._answer)), _SECONDS)
-            self._seconds = pl.concat([self._seconds, further])
+            further = log_frame(db.execute(_work().where(tables.answers.c.id > self._answer)), SECONDS)
+            self.seconds = pl.concat([self.seconds, further])
         for row in answers:
             self.remarks.pop(row.assignment, None)
             skipped = row.status == "missing" and (row.reason or "").startswith("skipped")
@@ -139,7 +141,7 @@ class WorkLog:
     def _task_seconds(self, which: pl.Expr) -> pl.DataFrame:
         """The seconds of each annotator on each task, over all saves."""
         task = ("annotator", "item", "condition", "repeat")
-        saves = self._seconds.filter(which).group_by(*task, "revision").agg(pl.col("seconds").max())
+        saves = self.seconds.filter(which).group_by(*task, "revision").agg(pl.col("seconds").max())
         return saves.group_by(task).agg(pl.col("seconds").sum())
 
     def progress_by_item(
@@ -293,7 +295,7 @@ def label_frame(
     query = sa.select(*named, sa.cast(s.label, sa.Text), s.shown["position"].as_integer())
     query = query.select_from(tables.join(tables.LATEST, tables.items, tables.annotators))
     query = query.where(a.active, s.status == "valid", n.kind == kind, i.active, i.role.not_in(NOT_COUNTED))
-    return _frame(db.execute(query if among is None else query.where(a.id.in_(among))), _LABEL)
+    return log_frame(db.execute(query if among is None else query.where(a.id.in_(among))), _LABEL)
 
 
 def first_labels(labels: pl.DataFrame, question: int, without: Collection[str]) -> pl.DataFrame:
@@ -315,7 +317,8 @@ def read_labels(labels: pl.DataFrame) -> pl.Series:
     return labels["label"].replace_strict({raw: float(value) for raw, value in read.items()}, return_dtype=pl.Float64)
 
 
-def _frame(rows: Iterable[Any], schema: Mapping[str, pl.DataType]) -> pl.DataFrame:
+def log_frame(rows: Iterable[Any], schema: Mapping[str, pl.DataType]) -> pl.DataFrame:
+    """Return rows of the log as a table of these columns; names are categories shared by all tables."""
     columns = list(zip(*rows, strict=True)) or [()] * len(schema)
     names = [name for name, kind in schema.items() if kind == pl.Categorical]
     plain = {**schema, **dict.fromkeys(names, pl.String())}
@@ -324,7 +327,7 @@ def _frame(rows: Iterable[Any], schema: Mapping[str, pl.DataType]) -> pl.DataFra
 
 
 def _tasks() -> sa.Select[Any]:
-    return sa.select(*(tables.tasks.c[name] for name in _SCHEMA))
+    return sa.select(*(tables.tasks.c[name] for name in TASKS))
 
 
 def _answers(start: sa.Join) -> sa.Select[Any]:
