@@ -12,9 +12,10 @@ from wording import found_in, texts_in
 ROOT = Path(__file__).parents[1]
 SOURCE = Path(assay.__file__).parent
 ENDS = {".py", ".md", ".html", ".js", ".toml", ".yaml", ".yml"}
-THIS = {"wording.py", "test_wording.py"}
+THIS = {"wording.py", "test_wording.py", "replies.yaml", "reply_kinds.yaml", "reply_draws.yaml"}
+"""These, and responses of models, which are not our words."""
 
-LEFT_IN_TESTS = 120
+LEFT_IN_TESTS = 109
 """Phrases that tests still contain: reduce it with them."""
 
 

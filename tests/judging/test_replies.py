@@ -17,10 +17,10 @@ from odd_replies import odd_replies
 
 from assay.data.scales import Nominal, parse_scale
 from assay.judging.responses import replies
-from assay.judging.responses.forms import FINDERS
 from assay.judging.responses.label_words import DOUBTFUL, NEAR, is_bare, label_on_scale
 from assay.judging.responses.replies import (
     AMBIGUOUS,
+    FINDERS,
     NO_LABEL,
     OFF_SCALE,
     OTHER_CRITERIA,

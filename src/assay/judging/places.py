@@ -90,7 +90,7 @@ def find_criterion_lines(text: str, scale: Scale, criterion: Criterion) -> list[
 
 
 def _parts_of_lines(text: str, criterion: Criterion) -> list[tuple[re.Match[str], int | None]]:
-    """The parts of the lines of which each part labels a criterion."""
+    """The parts of lines that label a criterion in each of their parts."""
     found = []
     for line in re.finditer(r"[^\n]+", text):
         ends = [one.span() for one in _PART_ENDS.finditer(text, line.start(), line.end())]

@@ -196,11 +196,9 @@ class Argilla(Export):
         return found
 
     def place_of(self, record: Record, number: int) -> str:
-        """The place of a record, in words."""
         return f"record {number} ({record.get('id')})"
 
     def fields_of(self, record: Record) -> dict[str, Any]:
-        """The fields of a record's item that the user knows."""
         if isinstance(record.get("fields"), dict):
             return {**(record.get("metadata") or {}), **record["fields"]}
         own = {"id", "status", "_server_id"}
@@ -229,7 +227,6 @@ class Argilla(Export):
         return answer(who, value, question, kind, about=about)
 
     def finish(self, criteria: Sequence[str] | None) -> Sequence[str] | None:
-        """Add notes and scales, and return the questions to read."""
         if self.rankings and not self.settings.rankings and not self.questions:
             self.intake.note(f"assumed to be rankings: {listing(sorted(self.rankings))} (if wrong, set rankings=[...])")
         if not self.settings.users:
@@ -321,7 +318,6 @@ class Prodigy(Export):
         self.options: dict[Any, None] = {}
 
     def records(self) -> Sequence[Record]:
-        """The records of the file."""
         return json_objects(self.path)
 
     def name_of(self, name: str | None, record: Record, place: str) -> str:
@@ -338,7 +334,6 @@ class Prodigy(Export):
         return {k: v for k, v in record.items() if not k.startswith("_") and k not in own}
 
     def answers(self, record: Record) -> Iterator[PlatformAnswer | str]:
-        """The answers in a record, or the reasons why entries are none."""
         found = self._answer(record)
         if isinstance(found, str):
             yield found
@@ -377,7 +372,6 @@ class Prodigy(Export):
         )
 
     def finish(self, criteria: Sequence[str] | None) -> Sequence[str] | None:
-        """Add notes and scales, and return the questions to read."""
         options, pair, question, answers = list(self.options), self.settings.pair, self.settings.question, self.intake
         for option in pair or ():
             if option not in options:
@@ -423,7 +417,6 @@ class Promptfoo(Export):
         self.grader, self.named = "promptfoo grader", False
 
     def records(self) -> Sequence[Record]:
-        """The records of the file."""
         if self.path.suffix.lower() in (".csv", ".tsv"):
             raise DataError(
                 f"{self.path}: a CSV of promptfoo does not contain which assertions gave a score, nor which model; "
@@ -448,7 +441,6 @@ class Promptfoo(Export):
         return results
 
     def fields_of(self, record: Record) -> dict[str, Any]:
-        """The fields of a record's item that the user knows."""
         return dict(find(record, "vars") or find(record, "testCase.vars") or {})
 
     def name_of(self, name: str | None, record: Record, place: str) -> str:
@@ -457,7 +449,6 @@ class Promptfoo(Export):
         return _test(name, record) + "".join(f"{k}{v}" for k, v in said.items() if self.several[k])
 
     def attributes(self, record: Record, name: str | None) -> Record | None:
-        """The attributes of the item."""
         prompt = record.get("prompt")
         if isinstance(prompt, dict):
             prompt = prompt.get("label") or prompt.get("raw")
@@ -525,7 +516,6 @@ class DeepEval(Export):
     ids = ("name",)
 
     def records(self) -> Sequence[Record]:
-        """The records of the file."""
         found = load_json(self.path)
         found = found.get("testRunData", found) if isinstance(found, dict) else {}
         cases = [*(found.get("testCases") or ()), *(found.get("conversationalTestCases") or ())]
@@ -536,14 +526,12 @@ class DeepEval(Export):
         return cases
 
     def fields_of(self, record: Record) -> dict[str, Any]:
-        """The fields of a record's item that the user knows."""
         about = find(record, "metadata", "additionalMetadata")
         own = {"name": record.get("name"), "input": record.get("input"), "output": record.get("actualOutput")}
         own |= {"expected": record.get("expectedOutput"), **(about if isinstance(about, dict) else {})}
         return {name: value for name, value in own.items() if isinstance(value, str | int | float)}
 
     def answers(self, record: Record) -> Iterator[PlatformAnswer | str]:
-        """The answers in a record, or the reasons why entries are none."""
         wanted = self.settings.criteria or ()
         for one in record.get("metricsData") or ():
             label = one.get("success" if self.settings.value == "pass" else "score")
@@ -569,7 +557,6 @@ class LmEval(Export):
     ids = ("doc_id",)
 
     def records(self) -> Sequence[Record]:
-        """The records of the file."""
         found = json_objects(self.path)
         metrics = list(dict.fromkeys(str(name) for record in found for name in record["metrics"]))
         if not self.settings.criteria:
@@ -582,7 +569,6 @@ class LmEval(Export):
         return found
 
     def fields_of(self, record: Record) -> dict[str, Any]:
-        """The fields of a record's item that the user knows."""
         document = record.get("doc")
         return {"doc_id": record.get("doc_id"), **(document if isinstance(document, dict) else {})}
 
@@ -592,13 +578,11 @@ class LmEval(Export):
         return name or (f"{task[1]}/" if task else "") + str(record["doc_id"])
 
     def attributes(self, record: Record, name: str | None) -> Record | None:
-        """The attributes of the item."""
         output = next(iter(record.get("filtered_resps") or ()), None)
         own = {**self.fields_of(record), "target": record.get("target"), "output": output}
         return {key: value for key, value in own.items() if isinstance(value, str | int | float)}
 
     def answers(self, record: Record) -> Iterator[PlatformAnswer | str]:
-        """The answers in a record, or the reasons why entries are none."""
         wanted = self.settings.criteria or ()
         for metric in record["metrics"]:
             value = record.get(metric)
@@ -630,7 +614,6 @@ class MLflow(Export):
         """In a table, the column of each metric whose scores a judge gave."""
 
     def records(self) -> Sequence[Record]:
-        """The records of the file."""
         csv = self.path.suffix.lower() in (".csv", ".tsv")
         found = read_delimited(self.path).to_dicts() if csv else table_records(self.path)
         if isinstance(found, dict) and isinstance(found.get("columns"), list) and isinstance(found.get("data"), list):
@@ -670,12 +653,10 @@ class MLflow(Export):
         return judged
 
     def place_of(self, record: Record, number: int) -> str:
-        """The place of a record, in words."""
         trace = None if self.judged is not None else find(record, *self.ids)
         return f"row {number}" + (f" ({trace})" if trace else "")
 
     def attributes(self, record: Record, name: str | None) -> Record | None:
-        """The attributes of the item."""
         kept: Sequence[str] = ("request", "response", "request_preview", "response_preview", "inputs", "outputs")
         if self.judged is not None:
             ends = ("/justification", "/rationale")
@@ -683,7 +664,6 @@ class MLflow(Export):
         return {k: record[k] for k in kept if record.get(k) is not None}
 
     def answers(self, record: Record) -> Iterator[PlatformAnswer | str]:
-        """The answers in a record, or the reasons why entries are none."""
         if self.judged is None:
             yield from map(self._assessment, parse_cell(record.get("assessments")) or ())
             return
@@ -745,11 +725,9 @@ class Inspect(Export):
         return self.samples
 
     def fields_of(self, record: Record) -> dict[str, Any]:
-        """The fields of a record's item that the user knows."""
         return dict(record.get("metadata") or {})
 
     def place_of(self, record: Record, number: int) -> str:
-        """The place of a record, in words."""
         return f"sample {record.get('id')}, epoch {record.get('epoch')}"
 
     def name_of(self, name: str | None, record: Record, place: str) -> str:
@@ -758,14 +736,12 @@ class Inspect(Export):
         return f"{own}@{find(self.header, 'eval.model')}" if self.settings.with_model else own
 
     def attributes(self, record: Record, name: str | None) -> Record | None:
-        """The attributes of the item."""
         plain = {k: v for k, v in self.fields_of(record).items() if isinstance(v, str | int | float | bool)}
         about = {"input": record.get("input"), "target": record.get("target")}
         about |= {"output": find(record, "output.completion"), **plain, "system": find(self.header, "eval.model")}
         return {k: v for k, v in about.items() if v is not None}
 
     def answers(self, record: Record) -> Iterator[PlatformAnswer | str]:
-        """The answers in a record, or the reasons why entries are none."""
         if record.get("error"):
             yield FAILED
         epoch = int(record.get("epoch") or 1)

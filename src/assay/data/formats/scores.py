@@ -114,7 +114,6 @@ class ScoreTable(Export):
         return cls(name, path, item, settings).rows()
 
     def records(self) -> Sequence[Record]:
-        """The records of the file."""
         if self._given is not None:
             return [_opened(row) for row in self._given]
         self.texts = self.path.suffix.lower() in (".csv", ".tsv")
@@ -130,7 +129,6 @@ class ScoreTable(Export):
         return name or str(_value(record, *self.platform.item) or "")
 
     def attributes(self, record: Record, name: str | None) -> Record | None:
-        """The attributes of the item."""
         found = {key: record[key] for key in _TEXTS if isinstance(record.get(key), str)}
         part, trace = _value(record, "observationId", "observation_id"), _value(record, "traceId", "trace_id")
         if part is not None and trace is not None:
@@ -138,7 +136,6 @@ class ScoreTable(Export):
         return found if self.name_of(name, record, "") else None
 
     def answers(self, record: Record) -> Iterator[PlatformAnswer | str]:
-        """The answers in a record, or the reasons why entries are none."""
         one = self.platform
         criterion = str(_value(record, *one.criterion) or "score")
         given = str(_value(record, *one.kind) or "").lower()
@@ -181,7 +178,6 @@ class ScoreTable(Export):
         return answer(who, label, criterion, kind, time=None if time is None else str(time))
 
     def finish(self, criteria: Sequence[str] | None) -> Sequence[str] | None:
-        """Add notes and scales, and return the questions to read."""
         if self.unnamed:
             self.intake.note("judges without a name are named by their score; name one judge with judge=...")
         return criteria

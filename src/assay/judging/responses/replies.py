@@ -10,15 +10,14 @@ from __future__ import annotations
 import json
 import re
 from collections import Counter
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
-from typing import Any
+from typing import Any, NamedTuple
 
 from assay.data.scales import LONGEST_SPAN_TEXT, Label, Listed, Nominal, Scale, SpanLabels
 from assay.judging.criteria import LABEL_KEYS, REASON_KEYS, Criterion, values_of_criterion
 from assay.judging.places import CRITERION_LINE, CriterionPlaces, find_criterion_lines
-from assay.judging.responses.forms import FINDERS
 from assay.judging.responses.label_words import (
     BULLET,
     DOUBTFUL,
@@ -35,6 +34,7 @@ from assay.judging.responses.label_words import (
     takes_any_word,
     unwrap,
 )
+from assay.judging.responses.prose import find_only_label, find_only_number, find_only_side
 from assay.judging.responses.statements import (
     DECODER,
     MOST_BRACES,
@@ -42,8 +42,18 @@ from assay.judging.responses.statements import (
     OF_OTHERS,
     Statement,
     arguments_of,
+    find_bold_ending,
+    find_fitting,
+    find_given,
     find_in_json,
+    find_in_keyed_lines,
+    find_in_lines,
+    find_in_marks,
+    find_in_other_languages,
+    find_in_sentences,
+    find_last_line,
     find_probabilities,
+    find_under_headings,
     is_json,
     objects,
 )
@@ -338,7 +348,7 @@ def _names_of(words: str, scale: Listed) -> list[Label]:
 _LIST_LEAD = re.compile(
     r"[\w ]{0,30}:|I (?:would )?(?:detect|see|find|identify|assign|choose|select|pick|tag)\b"
     r"|(?:the|this) \w+ (?:only |mainly |mostly )?(?:mentions|discusses|covers|addresses|expresses|conveys|talks about"
-    r"|is about|touches on|deals with|refers to|comments on|speaks of)(?: only)?\b"
+    r"|is about|touches on|deals with|refers to|comments on)(?: only)?\b"
     r"|the (?:(?!wrong|missing|other)\w+ )?(?:topics?|labels?|categor(?:y|ies)|tags?|aspects?|themes?|emotions?)"
     r"(?: (?:(?:that |which )?(?:the|this) \w+ (?:mentions|discusses|covers)|mentioned|discussed)(?: here)?)?"
     r" (?:is|are)\b",
@@ -624,6 +634,41 @@ def _settle_turn(answer: str, scale: Scale, criterion: Criterion, *, cut_off: bo
         is_doubtful = (_is_weak(turn, answer) and not is_all) or _NEXT.match("\n" + answer)
         return replace(before, label=DOUBTFUL) if is_doubtful else before
     return _settling_statement(answer, scale, criterion, cut_off=cut_off)
+
+
+# -- forms of statements ---------------------------------------------------------------------------------
+
+
+class Finder(NamedTuple):
+    """A form in which a response can state a label."""
+
+    find: Callable[[str, Scale], Iterator[Statement]]
+    is_sure: bool = False
+    """Whether the last of all sure statements counts; of the other finders, the first with a statement decides."""
+    is_whole: bool = False
+    """Whether a truncated response can contain the statement."""
+    any_word: bool | None = None
+    """Whether it is for scales on which any word is a label, or for the others alone; None for all scales."""
+
+
+FINDERS = (
+    Finder(find_in_json, is_sure=True, is_whole=True),
+    Finder(find_in_marks, is_sure=True, is_whole=True),
+    Finder(find_in_sentences, is_sure=True),
+    Finder(find_under_headings, is_sure=True),
+    Finder(find_in_other_languages, is_sure=True, any_word=False),
+    Finder(find_given, is_sure=True, any_word=False),
+    Finder(find_fitting, is_sure=True, any_word=False),
+    Finder(find_last_line, is_sure=True, any_word=False),
+    Finder(find_in_keyed_lines, any_word=True),
+    Finder(find_in_lines),
+    Finder(find_in_keyed_lines, any_word=False),
+    Finder(find_bold_ending, any_word=False),
+    Finder(find_only_label, any_word=False),
+    Finder(find_only_number, any_word=False),
+    Finder(find_only_side, any_word=False),
+)
+"""In order of priority. All except the first ignore the JSON objects of the response."""
 
 
 # -- which statement counts --------------------------------------------------------------------------

@@ -1,7 +1,7 @@
 """Where does a response state a label: as JSON, between markers, after "Answer:", alone on a line?
 
-A statement that is quoted, supposed or one of several probabilities does not count, in any form. `forms.FINDERS` lists
-the forms.
+A statement that is quoted, supposed or one of several probabilities does not count, in any form. `replies.FINDERS`
+lists the forms.
 """
 
 from __future__ import annotations
