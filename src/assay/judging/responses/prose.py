@@ -45,13 +45,13 @@ _IS = (
 )
 _OBJECT = r"(?:it|(?:the|this|that|your)\s+[\w'-]+|this|that)"
 _JUDGED = (
-    r"\b(?:call(?:ing)?|consider|deem|judge|find|found|label(?:ling|ing)?|rate|mark|classify|categori[sz]e|tag|grade"
+    r"\b(?:call(?:ing)?|consider|deem|judge|find|found|label(?:ling|ing)?|rate|mark|classify|categori[sz]e|tag|grade"  # dialect: kept
     rf"|describe|code)\s+{_OBJECT}(?:\s+(?:as|to\s+be))?"
     rf"|\b(?:file|put|place)\s+{_OBJECT}\s+(?:under|in|into|with|at)"
     rf"|\b(?:makes?|making|renders?|leaves)\s+{_OBJECT}"
     r"|\b(?:labell?ed|classified|classed|categori[sz]ed|tagged|rated|graded|described|considered|coded|marked)(?:\s+as)?"
     r"|\b(?:falls?|fits?|belongs?|goes|comes)\s+(?:\w+\s+)?(?:under|in|into|to|within)"
-    r"|\b(?:gets|earns|deserves|merits|receives|warrants"  # dialect: kept
+    r"|\b(?:gets|earns|deserves|merits|receives|warrants"
     r"|fits?|matches|reaches|constitutes|corresponds\s+to|counts\s+as|qualifies\s+as|serves\s+as|amounts\s+to)"
     r"|\b(?:deals?|dealing|concerned)\s+(?:\w+ly\s+)?with|\bfocus(?:es|ed)?\s+(?:\w+ly\s+)?on"
     r"|\bis\s+(?:primarily|mainly|mostly|chiefly|really)\s+about"
@@ -73,13 +73,13 @@ _I = re.compile(r"(?:^|[,:]\s+)(?:so\s+)?I\s+(?:do\s+|would\s+|therefore\s+)?$",
 """And to one that is a verb: ``I strongly disagree.``"""
 
 _UNREAL = re.compile(
-    r"\b(?:could|might|may|should(?!\s+be\s+\w+ed\b)|cannot|can't"
+    r"\b(?:could|might|may|should(?!\s+be\s+\w+ed\b)|cannot|can't"  # dialect: kept
     r"|if|whether|unless|until|were\s+(?:it|the)|had\s+(?:it|the)"
     r"|would\s+(?!call|say|classify|label|rate|describe|consider|mark|judge|deem|categori[sz]e|grade|tag"
     r"|be\s+my|fall|belong|choose|select|answer|go\s+with)"
     r"|some\s+(?:readers|people)|depends|supposed|expected|intended|meant|asked|asks|instructions?|prompt|rubric|example"
     rf"|first(?!\s+(?:one|{THING}))|initially|at\s+a\s+glance|tempt\w*|previous\w*|usually|typically|often|sometimes"
-    r"|partly|partially|mostly(?!\s+about)|somewhat|almost|nearly|barely|hardly"  # dialect: kept
+    r"|partly|partially|mostly(?!\s+about)|somewhat|almost|nearly|barely|hardly"
     r"|not|never|no|neither|nor|without|doubt\w*|unclear|impossible|quote[sd]?|says|said|claims|titled?|called|thinks|believes|feels\s+that|hopes|wants|wonders"
     r"|knows|notes|explains|wenn|falls(?!\s+(?:\w+\s+)?(?:under|in|into|within)\b)|si|nicht|kein\w*|pas|non|não)\b"
     r"|n't\b|\?",
@@ -88,7 +88,7 @@ _UNREAL = re.compile(
 """Words of a clause that does not say what the item is."""
 
 _DENIES = re.compile(
-    r"(?:\b(?:not|never|no|nor|neither|hardly|without|than|instead\s+of|opposed\s+to"  # dialect: kept
+    r"(?:\b(?:not|never|no|nor|neither|hardly|without|than|instead\s+of|opposed\s+to"
     r"|isn't|aren't|wasn't|doesn't\s+\w+|don't\s+\w+)\s+(?:(?:an?|the|really|quite|simply|merely|just|necessarily|exactly|about)\s+)*|\bnon-?)"
     r"[\"“'‘`*_(]*$",
     re.IGNORECASE,
