@@ -45,7 +45,8 @@ _IS = (
 )
 _OBJECT = r"(?:it|(?:the|this|that|your)\s+[\w'-]+|this|that)"
 _JUDGED = (
-    r"\b(?:call(?:ing)?|consider|deem|judge|find|found|label(?:ling|ing)?|rate|mark|classify|categori[sz]e|tag|grade"  # dialect: kept
+    r"\b(?:call(?:ing)?|consider|deem|judge|find|found|label(?:ling|ing)?|rate|mark|classify"  # dialect: kept
+    r"|categori[sz]e|tag|grade"
     rf"|describe|code)\s+{_OBJECT}(?:\s+(?:as|to\s+be))?"
     rf"|\b(?:file|put|place)\s+{_OBJECT}\s+(?:under|in|into|with|at)"
     rf"|\b(?:makes?|making|renders?|leaves)\s+{_OBJECT}"
