@@ -73,8 +73,9 @@ def main() -> None:
     server = subprocess.Popen([sys.executable, "-m", "assay", "serve", str(folder), "--port", str(PORT)])
     try:
         wait()
+        path = shutil.which("chromium-headless-shell") or shutil.which("chromium")
         with sync_playwright() as playwright:
-            browser = playwright.chromium.launch(executable_path=shutil.which("chromium"), args=["--no-sandbox"])
+            browser = playwright.chromium.launch(executable_path=path, args=["--no-sandbox"])
             photograph(browser, person, "page", 1100, 760)
             photograph(browser, person, "phone", 390, 760, scheme="dark")
             photograph(browser, lead, "lead", 1100, 900)
