@@ -149,3 +149,32 @@ def test_read_refuses_wide_votes_whose_columns_can_be_criteria():
     wide = wide.rename({"kind": "safe"})
     with pytest.raises(DataError, match="are they annotators, or questions to one person"):
         assay.read(wide, item="prompt_id")
+
+
+SIDES = {
+    "texts": (["The cat sat on the mat.", "Rain falls in town.", "He left early.", "The soup is salty."] * 2,
+              ["A feline rested.", "It rains today.", "He is gone.", "Salty soup again."] * 2),
+    "systems": (["oak", "oak", "elm", "elm", "fir", "fir", "oak", "elm"],
+                ["elm", "fir", "fir", "oak", "oak", "elm", "fir", "oak"]),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("sides", SIDES)
+@pytest.mark.parametrize("names", [("A", "B"), ("response_1", "response_2"), ("model_a", "model_b")])
+def test_read_takes_columns_of_sides_for_what_is_compared(sides, names):
+    """Columns of named sides are neither labels nor annotators, although each annotator has a column of few words."""
+    one, other = SIDES[sides]
+    votes = {"ann1": list("ABAAABBA"), "ann2": ["B", "B", "A", "tie", "A", "A", "B", "A"], "gpt-4o": list("ABBAABBA")}
+    frame = pl.DataFrame({"prompt_id": [f"q{k}" for k in range(8)], names[0]: one, names[1]: other, **votes})
+    labels = assay.read(frame, judges=["gpt-4o"])
+    assert (labels.humans, labels.judges, labels.scale.spec) == (("ann1", "ann2"), ("gpt-4o",), "preference")
+    assert Counter(labels.where(annotator="ann1").labels["label"].to_list()) == {-1: 5, 1: 3}
+
+
+@pytest.mark.parametrize("names", [("rater 1", "rater 2"), ("left", "right"), ("essay_1", "essay_2")])
+def test_numbers_next_to_columns_of_sides_are_labels(names):
+    rng = np.random.default_rng(3)
+    frame = pl.DataFrame({name: rng.integers(1, 3, 30) for name in (*names, "rater 3", "rater 4")})
+    assert find_battles(frame, views_of(frame)) == []
+    words = pl.DataFrame({name: rng.choice(["A", "B"], 30) for name in (*names, "rater 3", "rater 4")})
+    assert find_battles(words, views_of(words)) == []

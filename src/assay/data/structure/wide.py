@@ -9,6 +9,7 @@ from typing import Any
 
 from assay.data import words
 from assay.data.names import model_names
+from assay.data.sides import PAIR
 from assay.data.structure.cells import ColumnView, computed_columns, could_be_counts, last_is_total
 from assay.data.structure.dependence import dependence
 from assay.data.structure.long import LongSearch
@@ -53,7 +54,9 @@ class WideSearch(LongSearch):
         item = self._item_of_rows()
         joint = list(self._keys[0]) if item is None and self._keys else None
         roles = {n: self.other_role(n) for n in self.views if n != item and n not in (joint or ())}
-        open_ = [n for n, (kind, _) in roles.items() if kind == "unknown" and self.views[n].could_be_labels]
+        sides = self._sides_of_votes()
+        could_be = {n for n, v in self.views.items() if v.could_be_labels and n not in sides}
+        open_ = [n for n, (kind, _) in roles.items() if kind == "unknown" and n in could_be]
         models, open_ = self._without_models(open_)
         labels, crossing = (list(stated.columns), None) if stated.columns is not None else self._one_scale(open_, roles)
         if stated.columns is None:
@@ -108,6 +111,12 @@ class WideSearch(LongSearch):
             columns.append(Role(name, kind, why, view.examples(3 if name in labels else 2)))
         rows = {} if item is None else self._computed_rows(item, labels)
         return Structure("wide", tuple(columns), options, self._asked(), tuple(self.errors), rows)
+
+    def _sides_of_votes(self) -> tuple[str, ...]:
+        """The columns of the two systems that votes compare, which are no annotator's labels."""
+        words = {*PAIR, "tie"}
+        voters = [n for n, v in self.views.items() if n not in PAIR and v.filled and words >= {*v.distinct.to_list()}]
+        return PAIR if voters and all(n in self.views for n in PAIR) else ()
 
     def _refused(self, labels: Sequence[str], item: str | None) -> str:
         """Why a table with one row per item cannot be read; empty if it can."""
