@@ -159,12 +159,12 @@ def find_battles(table: pl.DataFrame, views: Mapping[str, ColumnView]) -> list[B
         named, sides = _named_sides(first, second), _are_sides(views[first], views[second])
         if not sides and not named:
             continue
-        worded = named and not any(_has_digits(views[n]) or _has_side_words(views[n]) for n in (first, second))
+        worded = named and _are_compared(views[first], views[second])
         systems = all(views[n].n_values < views[n].filled and not views[n].free for n in (first, second))
         for winner in (n for n in names if n not in (first, second) and not views[n].free):
             battle = Battle(first, second, winner, systems)
             rank = 4 * named + 2 * sides + systems + 2 * bool(_WINNER.search(plain_name(winner)))
-            is_voter = sides or _WINNER.search(plain_name(winner)) or (worded and not _has_digits(views[winner]))
+            is_voter = sides or _WINNER.search(plain_name(winner)) or (worded and _has_side_words(views[winner]))
             if is_voter and _says_who_won(table, views[winner], battle):
                 own = {first.lower(), second.lower()} & {
                     cell.lower() for cell in views[winner].distinct.head(9).to_list()
@@ -195,14 +195,17 @@ def _named_sides(first: str, second: str) -> bool:
     return len(one) == len(other) and len(differ) == 1 and differ[0] in _SIDE_WORDS
 
 
-def _has_digits(view: ColumnView) -> bool:
-    """Whether cells are numbers alone: ``1`` is a label as often as a side."""
-    return bool(view.distinct.cast(pl.String).str.contains(r"^[\[\s]*[-+.\d]").any())
+def _are_compared(one: ColumnView, other: ColumnView) -> bool:
+    """Whether two columns of named sides can be what is compared: no numbers, no votes, and never equal in a row."""
+    columns = (one, other)
+    numbers = any(_plain_words(v.distinct.cast(pl.String)).str.contains(r"^[-+.\d]").any() for v in columns)
+    return not (numbers or any(map(_has_side_words, columns)) or (one.texts == other.texts).any())
 
 
 def _has_side_words(view: ColumnView) -> bool:
-    """Whether a column says itself which side it prefers, as that of an annotator does."""
-    return bool(_plain_words(view.distinct.cast(pl.String)).is_in(list(winner_words(Battle("a", "b", "")))).all())
+    """Whether a column prefers one of two sides in words: ``A``, ``model_b``, ``tie``; ``1`` can be a label as well."""
+    words = [one for one in winner_words(Battle("a", "b", "")) if not one.isdigit()]
+    return bool(_plain_words(view.distinct.cast(pl.String)).is_in(words).all())
 
 
 def _are_sides(one: ColumnView, other: ColumnView) -> bool:
