@@ -54,10 +54,7 @@ class WideSearch(LongSearch):
         item = self._item_of_rows()
         joint = list(self._keys[0]) if item is None and self._keys else None
         roles = {n: self.other_role(n) for n in self.views if n != item and n not in (joint or ())}
-        sides = self._sides_of_votes()
-        could_be = {n for n, v in self.views.items() if v.could_be_labels and n not in sides}
-        open_ = [n for n, (kind, _) in roles.items() if kind == "unknown" and n in could_be]
-        models, open_ = self._without_models(open_)
+        models, open_ = self._without_models(self._possible_labels(roles))
         labels, crossing = (list(stated.columns), None) if stated.columns is not None else self._one_scale(open_, roles)
         if stated.columns is None:
             labels = self._without_computed(labels, roles)
@@ -112,11 +109,13 @@ class WideSearch(LongSearch):
         rows = {} if item is None else self._computed_rows(item, labels)
         return Structure("wide", tuple(columns), options, self._asked(), tuple(self.errors), rows)
 
-    def _sides_of_votes(self) -> tuple[str, ...]:
-        """The columns of the two systems that votes compare, which are no annotator's labels."""
+    def _possible_labels(self, roles: Mapping[str, tuple[RoleKind, str]]) -> list[str]:
+        """The columns without another role that could be labels; not those of the systems that votes compare."""
         words = {*PAIR, "tie"}
         voters = [n for n, v in self.views.items() if n not in PAIR and v.filled and words >= {*v.distinct.to_list()}]
-        return PAIR if voters and all(n in self.views for n in PAIR) else ()
+        compared = PAIR if voters and all(n in self.views for n in PAIR) else ()
+        unknown = [n for n, (kind, _) in roles.items() if kind == "unknown" and n not in compared]
+        return [n for n in unknown if self.views[n].could_be_labels]
 
     def _refused(self, labels: Sequence[str], item: str | None) -> str:
         """Why a table with one row per item cannot be read; empty if it can."""
