@@ -162,7 +162,7 @@ def test_command_defaults() -> None:
     assert len(made) > 50
     assert {name: default for name, default in made.items() if default is not False} == {
         "demo.seed": 7, "separability.n_pairs": 5, "split.seed": 0, "serve.port": 8321,
-        "serve.workers": 1, "look.port": 0,
+        "serve.workers": 1, "look.port": 0, "progress_bar.patience": 1.0,
     }  # fmt: skip
 
 

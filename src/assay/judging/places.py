@@ -40,7 +40,7 @@ _CRITERION_HEADING = re.compile(
 )
 """A heading that is the name, above a line that is the label."""
 
-_PART_ENDS = re.compile(r"\s*[,;|]\s+(?:and\s+)?|\.\s+|\s+and\s+")
+_PART_ENDS = re.compile(r" {0,3}[,;|] {1,3}(?:and )?|\. {1,3}| {1,3}and ")
 _CRITERION_PART = re.compile(
     r"[\s*_#>•-]*(?P<name>[^\W\d][^:：=\n|*]{0,60}?)[*_]*\s*(?:[:：=→–—]|\s-\s|\b(?:is|gets|an?)\b(?:\s+an?\b)?)\s*(?P<rest>[*_\"'`]*[-+]?\d[^:：=\n]{0,20}?)[.\s]*"
 )
@@ -93,6 +93,8 @@ def _parts_of_lines(text: str, criterion: Criterion) -> list[tuple[re.Match[str]
     """The parts of lines that label a criterion in each of their parts."""
     found = []
     for line in re.finditer(r"[^\n]+", text):
+        if line.end() - line.start() > NEAR:
+            continue
         ends = [one.span() for one in _PART_ENDS.finditer(text, line.start(), line.end())]
         begins, stops = [line.start(), *(end for _, end in ends)], [*(at for at, _ in ends), line.end()]
         spans = [span for span in zip(begins, stops, strict=True) if text[slice(*span)].strip(" .")]

@@ -112,10 +112,15 @@ _CONDITION = re.compile(
 _CLAUSE_ENDS = re.compile(r",\s+(?!and\b)|:\s+|\b(?:so|but|therefore|hence|thus)\b")
 
 
+def _is_long(text: str) -> bool:
+    """Whether a text is no short prose, also for its gaps: patterns are slow on hundreds of spaces."""
+    return len(text) > LONGEST_PROSE or re.search(r"\s{20}", text) is not None
+
+
 def find_only_label(text: str, scale: Scale) -> Iterator[Statement]:
     """``The article deals primarily with politics.``: the only label that a short text says of the item."""
     options = [str(one) for one in scale.categories or ()]
-    if len(text) > LONGEST_PROSE or scale.numeric or scale.kind not in ("nominal", "ordinal") or not options:
+    if _is_long(text) or scale.numeric or scale.kind not in ("nominal", "ordinal") or not options:
         return
     said: dict[Label, int] = {}
     for start, sentence in _sentences(text):
@@ -202,7 +207,7 @@ _BOUNDS = re.compile(
 
 def find_only_number(text: str, scale: Scale) -> Iterator[Statement]:
     """``On a scale of 1 to 10, this translation is about an 8.``: the only number of a short text."""
-    if len(text) > LONGEST_PROSE or not scale.numeric:
+    if _is_long(text) or not scale.numeric:
         return
     text = _BOUNDS.sub(lambda one: " " * len(one[0]), text)
     found, until = [], -1
@@ -249,7 +254,7 @@ _PARTS = re.compile(r"(?:,|:|;|\s[-–—])\s+|\s+(?=(?:and|but|so|because|since
 
 def find_only_side(text: str, scale: Scale) -> Iterator[Statement]:
     """``I find B slightly better, mostly for tone.``: the only side that the clauses of a short text prefer."""
-    if len(text) > LONGEST_PROSE or scale.kind not in ("preference", "odd-one-out"):
+    if _is_long(text) or scale.kind not in ("preference", "odd-one-out"):
         return
     found = []
     for start, sentence in _sentences(text):
