@@ -1136,3 +1136,9 @@ def test_label_likelihood_is_that_of_the_place_behind_the_own_key():
         {1: 0, 2: 0.25, 3: 0.75}
     )
     assert label_likelihood(tokens_of(*parts), 3, parse_scale("1-3"), {}, "overall").shares[3] == pytest.approx(1)
+
+
+def test_afterthought_of_several_criteria_is_in_doubt():
+    text = "Coherence: 4. Actually, it never cites a source, so 3."
+    assert read_reply(text, STARS, criterion="coherence").label == 3
+    assert read_reply(text, STARS, criterion="coherence", others=["relevance"]).label is None

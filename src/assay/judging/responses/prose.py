@@ -17,6 +17,9 @@ from assay.judging.responses.statements import Statement, is_reported
 LONGEST_PROSE = 1_500
 """Characters of a response whose only label is looked for: in a longer one, labels are mentioned on the way."""
 
+MOST_MENTIONS = 20
+"""Labels that a short text names at most: a response with more goes in circles."""
+
 _SENTENCE_ENDS = re.compile(r"(?<=[.!?。！？])(?<!\bi\.e\.)(?<!\be\.g\.)[\"”’')*_]*\s+|\n+|;\s+")
 
 # -- what is said of the item ----------------------------------------------------------------------------
@@ -123,7 +126,10 @@ def find_only_label(text: str, scale: Scale) -> Iterator[Statement]:
     if _is_long(text) or scale.numeric or scale.kind not in ("nominal", "ordinal") or not options:
         return
     said: dict[Label, int] = {}
-    for start, sentence in _sentences(text):
+    sentences = list(_sentences(text))
+    if sum(len(list(_mentions(sentence, options))) for _, sentence in sentences) > MOST_MENTIONS:
+        return
+    for start, sentence in sentences:
         for found in _mentions(sentence, options):
             label = label_on_scale(found[0], scale)
             before, rest = sentence[: found.start()], sentence[found.end() :]

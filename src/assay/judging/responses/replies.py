@@ -612,7 +612,9 @@ def _settle(answer: str, scale: Scale, criterion: Criterion, *, cut_off: bool) -
     settled = _settle_turn(answer, scale, criterion, cut_off=cut_off)
     if settled is None or settled.label in (None, OF_OTHERS) or takes_any_word(scale):
         return settled
-    return _reconsidered(answer, settled, scale)
+    found = _reconsidered(answer, settled, scale)
+    # Of several criteria, an afterthought can be about another one.
+    return replace(found, label=DOUBTFUL) if criterion.is_one_of_several and found.label != settled.label else found
 
 
 def _settle_turn(answer: str, scale: Scale, criterion: Criterion, *, cut_off: bool) -> Statement | None:
