@@ -1059,10 +1059,12 @@ def test_read_reply_does_not_take_one_of_many_lines_of_another_criterion():
     assert read_of("### Relevance\nbad", "coherence", "nominal", ["relevance", "coherence"]) == OTHER_CRITERIA
 
 
-@pytest.mark.parametrize("scale", ["1-5", "nominal:yes,no", "preference"])
-@pytest.mark.parametrize("parts", [("It is", " ", "fine"), ("relevance:", " ", "2"), ("", "relevance: 2\n", "")])
-def test_read_reply_reads_long_spaces_in_linear_time(parts, scale):
-    """A quadratic search of so many spaces would take an hour."""
+@pytest.mark.parametrize("scale", ["1-5", "nominal:yes,no", "preference", "several:yes,no"])
+@pytest.mark.parametrize(
+    "parts", [("It is", " ", "fine"), ("relevance:", " ", "2"), ("", "relevance: 2\n", ""), ("", "*", "")]
+)
+def test_read_reply_reads_long_repeats_in_linear_time(parts, scale):
+    """A quadratic search of so many spaces or asterisks would take an hour."""
     before, often, after = parts
     read_of(before + often * 200_000 + after, "coherence", scale, ["relevance", "coherence"])
 

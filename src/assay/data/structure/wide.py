@@ -109,12 +109,14 @@ class WideSearch(LongSearch):
         rows = {} if item is None else self._computed_rows(item, labels)
         return Structure("wide", tuple(columns), options, self._asked(), tuple(self.errors), rows)
 
-    def _possible_labels(self, roles: Mapping[str, tuple[RoleKind, str]]) -> list[str]:
-        """The columns without another role that could be labels; not those of the systems that votes compare."""
+    def _possible_labels(self, roles: dict[str, tuple[RoleKind, str]]) -> list[str]:
+        """The columns without another role that could be labels; those that votes compare get theirs."""
         words = {*PAIR, "tie"}
         voters = [n for n, v in self.views.items() if n not in PAIR and v.filled and words >= {*v.distinct.to_list()}]
-        compared = PAIR if voters and all(n in self.views for n in PAIR) else ()
-        unknown = [n for n, (kind, _) in roles.items() if kind == "unknown" and n not in compared]
+        if voters and all(n in self.views for n in PAIR):
+            why = "one of the two systems or texts that votes compare"
+            roles.update({n: ("item column", why) for n in PAIR if roles.get(n, ("",))[0] == "unknown"})
+        unknown = [n for n, (kind, _) in roles.items() if kind == "unknown"]
         return [n for n in unknown if self.views[n].could_be_labels]
 
     def _refused(self, labels: Sequence[str], item: str | None) -> str:

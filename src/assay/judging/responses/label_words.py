@@ -375,7 +375,20 @@ _BETTER_IN_ASIA = re.compile(
     r"[^\W不没沒非]{0,6}?(?:回答|回复|回應|选项|選項|応答|응답|답변) ?(?P<side>[ab]) ?"
     r"(?:更(?:好|优|優|佳)|の(?:方|ほう)が(?:良|よ|優)\w*|[가이] 더 (?:좋|낫|나|우수)\w*)"
 )
-_WORSE = re.compile(r"(?P<side>a|b|first|second) is (?:clearly |slightly |much )?(?:worse|inferior|weaker) than .*")
+_MUCH = (
+    r"(?:(?:clearly|slightly|much|somewhat|marginally|far|by far|a (?:bit|little|lot)|significantly|considerably"
+    r"|strongly|substantially|noticeably|definitely|decidedly|generally|overall|simply) ){0,2}"
+)
+_IS = r"(?:is|was|feels|seems|looks|reads|sounds|comes across as)(?: to be)?"
+_IS_BETTER = re.compile(
+    rf" {_IS} (?:the )?{_MUCH}(?:better|best|superior|preferable|stronger|(?:clear )?winner)\b"
+    rf"(?: (?:one|choice|{THING}))?(?: than .*)?| wins$| (?:does|did|has done) (?:a|the) better job$"
+    r"| (?:ist|est|es|è|é) (?:\w+ )?(?:besser|mejor|meilleure?|migliore|melhor)$"
+)
+_SIDE_BETTER = re.compile(
+    rf"(a|b|first|second) {_MUCH}(?:better|superior|preferable|stronger)(?: overall)?(?: than .*)?"
+)
+_WORSE = re.compile(rf"(?P<side>a|b|first|second) {_IS} {_MUCH}(?:worse|inferior|weaker) than .*")
 
 
 def _preference(stated: str, scale: Scale) -> int | None:
@@ -396,13 +409,10 @@ def _preference(stated: str, scale: Scale) -> int | None:
     for number, name in ((r"(?:1|one)", "first"), (r"(?:2|two)", "second")):
         if re.match(rf"\W*(?:the\s+)?{THING}\s", stated, re.IGNORECASE):
             words = re.sub(rf"^{number}\b", name, words)
-    words = re.sub(
-        r" is (?:the )?(?:clearly |slightly |much )?(?:better|best|superior|preferable|stronger|(?:clear )?winner)\b"
-        rf"(?: (?:one|choice|{THING}))?(?: than .*)?| wins$| (?:does|did|has done) (?:a|the) better job$"
-        r"| (?:ist|est|es|è|é) (?:\w+ )?(?:besser|mejor|meilleure?|migliore|melhor)$",
-        "",
-        words,
-    )
+    words = _IS_BETTER.sub("", words)
+    side = _SIDE_BETTER.fullmatch(words)
+    if side is not None and (side[1] != "a" or re.search(r"\bA\b", stated)):  # and not "a better one"
+        words = side[1]
     words = re.sub(rf" (?:one|{THING})$", "", re.sub(r" overall$", "", words))
     if better := _BETTER_IN_ASIA.fullmatch(words):
         return -1 if better["side"] in _FIRST else 1

@@ -262,16 +262,35 @@ def find_only_side(text: str, scale: Scale) -> Iterator[Statement]:
     """``I find B slightly better, mostly for tone.``: the only side that the clauses of a short text prefer."""
     if _is_long(text) or scale.kind not in ("preference", "odd-one-out"):
         return
-    found = []
+    found: list[tuple[int, Label]] = []
+    named: set[Label] = set()
     for start, sentence in _sentences(text):
         whole = label_on_scale(_OPINION.sub("", sentence), scale)
         at = len(sentence) if _RESPECT.match(sentence) else 0
         for end in [*([] if whole is not None else _PARTS.finditer(sentence, at)), None]:
             until = len(sentence) if end is None else end.start()
-            if _COMPARES.search(sentence, at, until):
-                label = label_on_scale(_OPINION.sub("", sentence[at:until]), scale)
-                if label is not None and _is_meant(text, start, sentence[:until], start + until):
-                    found.append((start + at, label))
+            clause = sentence[at:until]
+            bare = _BARE.fullmatch(clause)
+            if bare is not None:
+                label = label_on_scale(bare[2], scale)
+            elif _COMPARES.search(clause):
+                label = label_on_scale(_OPINION.sub("", clause), scale)
+            else:
+                label = None
+            if label is not None:
+                is_listed = bare is not None and (bare[1] or _ends_with_label(sentence[:at], scale))
+                is_said = _COMPARES.search(clause) and _is_meant(text, start, sentence[:until], start + until)
+                named.add(label)
+                found += [(start + at, label)] if is_said and not is_listed else []
             at = until if end is None else end.end()
-    if len({label for _, label in found}) == 1:
+    if found and len(named) == 1:
         yield Statement(found[-1][0], len(text), found[-1][1])
+
+
+_BARE = re.compile(r"[\s,]*(?:(and|but)\s+)?((?:(?:an?|the)\s+)?\S+)\s*", re.IGNORECASE)
+"""A clause that only names a label, maybe next to others: ``The options are A and tie``, ``anything but a tie``."""
+
+
+def _ends_with_label(text: str, scale: Scale) -> bool:
+    last = re.search(r"[\w-]+(?=\W*$)", text)
+    return last is not None and label_on_scale(last[0], scale) is not None

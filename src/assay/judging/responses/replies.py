@@ -289,7 +289,7 @@ _BOX = re.compile(
 )
 _POINT = re.compile(r"^[ \t>]*(?:[-*•+]|\d+[.)])[ \t]+(?P<name>[^\n]+)$")
 _ANSWERED = re.compile(
-    r"^[ \t>*_•|-]*(?P<name>[^\n:=|]{1,100}?)[*_ \t]*"
+    r"^[ \t>*_•|-]*+(?P<name>[^\n:=|]{1,100}?)[*_ \t]*"
     r"(?P<said>(?<=[:=|\s])[✓✔✅✗❌]|[:=|][*_ \t]*(?:yes|no|true|false|present|absent|[✓✔✅✗❌]))[.*_ \t|]*$",
     re.IGNORECASE | re.MULTILINE,
 )

@@ -712,6 +712,8 @@ def find_last_line(text: str, scale: Scale) -> Iterator[Statement]:
         lead, ending = re.sub(r"^[^:\n]{0,40}:\s*", "", lines[-2]), lines[-1]
         joined = (label_on_scale(f"{lead}{gap}{ending}", scale) for gap in (" ", ""))
         whole = next((one for one in joined if one is not None), None)
+        if None not in (label_on_scale(lead, scale), label_on_scale(ending, scale)):
+            whole = None  # two labels, not one: A and B, where AB is one too
     if whole is not None:
         yield Statement(len(text), len(text), whole)  # one label on several lines
     elif lines:
