@@ -19,7 +19,18 @@ from numpy.typing import NDArray
 from assay.data.columns import KEY, FrameSettings, duplicate_words, table_parts
 from assay.data.columns import Reading as Reading
 from assay.data.joining import Match, joined
-from assay.data.names import Coded, Names, Utf8, any_twice, cell_numbers, codes_in, factorize, natural, sort_cells
+from assay.data.names import (
+    FEW_ROWS,
+    Coded,
+    Names,
+    Utf8,
+    any_twice,
+    cell_numbers,
+    codes_in,
+    factorize,
+    natural,
+    sort_cells,
+)  # fmt: skip
 from assay.data.scales import Interval, Label, Preference, Scale, scale_named
 from assay.data.structure.probabilities import PREFIXES, probability_columns
 from assay.errors import DataError, DesignError, counted, listing, no_attribute, unknown
@@ -238,7 +249,8 @@ class Annotations:
         raise DataError(unknown("criterion", criterion, [str(c) for c in self.scales], "the scales"))
 
     def _names(self, kind: Kind) -> tuple[str, ...]:
-        return natural(self.annotators.filter(pl.col("kind") == kind)["annotator"].to_list())
+        each = zip(self.annotators["annotator"].to_list(), self.annotators["kind"].to_list(), strict=True)
+        return natural([name for name, one in each if one == kind])
 
     def in_memory(self, question: str) -> Annotations:
         """Return the table itself; `Chunks` raise an error for a question that needs all labels."""
@@ -261,12 +273,12 @@ class Annotations:
             for one in wanted:
                 if one not in seen:
                     raise DataError(unknown(name, one, seen))
-            column = table.column(name)
-            keep = column.is_in([w for w in wanted if w is not None]).fill_null(None in wanted)
+            column, at = table._find_column(name)
+            keep = _are_among(column, wanted)
             if name in table.conditions:
                 who = table.labels["annotator"]
-                keep |= ~who.is_in(who.filter(column.is_not_null()).unique().implode())
-            table = table._keep_rows(keep)
+                keep |= ~who.is_in(who.filter(column.is_not_null()).unique().implode()).to_numpy()
+            table = table._keep_rows(keep if at is None else keep[at])
             if name == "scale" and name in table.conditions and len(wanted) == 1:
                 table = table._on_scale(str(wanted[0]))
         return table
@@ -319,16 +331,16 @@ class Annotations:
 
     def column(self, name: str) -> pl.Series:
         """Return one value per label from a column about the answer, its item or its annotator."""
+        column, at = self._find_column(name)
+        return column if at is None else column.gather(pl.Series(at))
+
+    def _find_column(self, name: str) -> tuple[pl.Series, NDArray[Any] | None]:
+        """The values of a column, and which of them each label has; None where there is one for each label."""
         name = self.column_name(name)
         if name in self.labels.columns:
-            return self.labels[name]
-        for frame, key in ((self.items, "item"), (self.annotators, "annotator")):
-            if name in frame.columns:
-                looked_up = self.labels.select(key).join(
-                    frame.select(key, name), on=key, how="left", maintain_order="left"
-                )
-                return looked_up[name]
-        raise AssertionError(name)
+            return self.labels[name], None
+        frame, key = (self.items, "item") if name in self.items.columns else (self.annotators, "annotator")
+        return frame[name], self._code_column(key).codes
 
     def column_name(self, name: str) -> str:
         """Return the internal name of a column; the user's name of a column with a role is accepted.
@@ -351,7 +363,10 @@ class Annotations:
 
     def values_of(self, name: str) -> tuple[Any, ...]:
         """Return the distinct values of a column, in natural order, missing values last."""
-        values = self.column(name).unique().to_list()
+        column, _ = self._find_column(name)
+        # In plain Python where there are few: a call of Polars costs more. To Python, NaN is not NaN.
+        few = len(column) <= FEW_ROWS and not (column.dtype.is_float() or column.dtype.is_nested())
+        values = [*dict.fromkeys(column.to_list())] if few else column.unique().to_list()
         return (*natural([v for v in values if v is not None]), *([None] if None in values else []))
 
     def split(self, by: str) -> Iterator[tuple[Any, Annotations]]:
@@ -386,7 +401,7 @@ class Annotations:
         row = np.empty(len(names), dtype=np.uint32)
         row[codes] = np.arange(len(codes), dtype=np.uint32)
         each = column.gather(pl.Series(row))
-        for some in (slice(0, 1_000), slice(None)):
+        for some in (slice(0, 1_000), slice(None)) if len(codes) > 1_000 else (slice(None),):
             if not each.gather(pl.Series(codes[some].astype(np.uint32))).eq_missing(column[some]).all():
                 return None
         return each
@@ -395,14 +410,13 @@ class Annotations:
         """Return the labels of all other items."""
         if not names:
             return self
-        return self._keep_rows(~self.labels["item"].is_in(pl.Series(names, dtype=pl.String).implode()))
+        return self._keep_rows(~self.labels["item"].is_in(pl.Series(names, dtype=pl.String).implode()).to_numpy())
 
-    def _keep_rows(self, keep: pl.Series) -> Annotations:
+    def _keep_rows(self, rows: NDArray[np.bool_]) -> Annotations:
         """Some of the labels, with their items, annotators and scales."""
-        if keep.all():
+        if rows.all():
             return self
-        rows = keep.to_numpy()
-        labels = self.labels.filter(keep)
+        labels = self.labels.filter(pl.Series(rows))
         ids = {role: self._code_column(role) for role in ("item", "annotator")}
         left = {role: np.bincount(found.codes[rows], minlength=len(found.names)) > 0 for role, found in ids.items()}
         scales = dict(self.scales)
@@ -693,6 +707,14 @@ def from_frame(frame: Any, settings: FrameSettings) -> Annotations:
     return made._move_attributes([c for c in made.labels.columns if c not in (*KEY, "label")])
 
 
+def _are_among(column: pl.Series, wanted: Sequence[Any]) -> NDArray[np.bool_]:
+    """Whether each value of a column is one of those wanted, or null where None is."""
+    if len(column) <= FEW_ROWS and not column.dtype.is_nested():
+        several = {*wanted}
+        return np.array([value in several for value in column.to_list()], dtype=bool)
+    return column.is_in([one for one in wanted if one is not None]).fill_null(None in wanted).to_numpy()
+
+
 def _clip_cell(cell: Any) -> str:
     """A cell of a table in a notebook."""
     text = str(cell)
@@ -722,7 +744,8 @@ def hashes(values: pl.Series, column: str) -> Hashes:
     A whole number has the same hash as integer and as float. Values of other types are treated as text.
     """
     numeric = values.dtype.is_numeric()
-    values = values.cast(pl.Float64 if numeric else pl.String)
+    wanted = pl.Float64 if numeric else pl.String
+    values = values if values.dtype == wanted else values.cast(wanted)
     there = None
     if values.null_count():  # asked first: most columns have none, and small tables are many
         there = values.is_not_null().to_numpy()

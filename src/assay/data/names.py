@@ -120,9 +120,13 @@ class Utf8:
     @classmethod
     def of(cls, texts: pl.Series) -> Utf8:
         """The bytes of a column without nulls; eight zeros follow the last."""
-        length = texts.str.len_bytes().to_numpy().astype(np.int64)
-        joined: str = texts.str.join("").item() if len(texts) else ""
-        return cls(np.frombuffer(joined.encode() + bytes(8), dtype=np.uint8), np.cumsum(length) - length, length)
+        if len(texts) <= FEW_ROWS:
+            each = [text.encode() for text in texts.to_list()]
+            length, joined = np.fromiter(map(len, each), np.int64, len(each)), b"".join(each)
+        else:
+            length = texts.str.len_bytes().to_numpy().astype(np.int64)
+            joined = texts.str.join("").item().encode()
+        return cls(np.frombuffer(joined + bytes(8), dtype=np.uint8), np.cumsum(length) - length, length)
 
     def words(self, which: NDArray[np.int64], at: int, order: str) -> NDArray[np.uint64]:
         """Eight bytes from position ``at`` of some texts as a number; zeros beyond the end of a text.
@@ -145,6 +149,8 @@ def factorize(column: pl.Series) -> Coded:
 
     Text is ordered by its bytes; any type other than text, number or time is treated as text.
     """
+    if column.dtype == pl.String and len(column) <= FEW_ROWS:
+        return _factorize_few(column)
     if column.null_count():
         there = column.is_not_null()
         distinct, places = factorize(column.filter(there))
@@ -253,9 +259,9 @@ FEW_ROWS = 2_000
 
 
 def _factorize_few(column: pl.Series) -> Coded:
-    """Texts as Python orders them, by code points, which is the order of their bytes."""
+    """Texts as Python orders them, by code points, which is the order of their bytes; null first."""
     texts = column.to_list()
-    names = sorted(set(texts))
+    names = sorted(set(texts), key=lambda text: (text is not None, text or ""))
     place = {name: i for i, name in enumerate(names)}
     return Coded(pl.Series(column.name, names, dtype=pl.String), np.array([place[t] for t in texts], dtype=np.int32))
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -26,6 +27,7 @@ from assay.psychometrics.design import (
     IntervalMethod,
     Merged,
     Term,
+    axes_of_effects,
     complete_table,
     resolve_confounding,
 )
@@ -34,6 +36,8 @@ from assay.statistics.components.blocks import (
     Blocks,
     Terms,
     anova,
+    balanced_cells,
+    complete_cells,
     cross_codes,
     few_levels,
     sequential_squares,
@@ -91,7 +95,13 @@ class Fitted:
 
     def refit_objects(self, counts: Ints) -> Floats:
         """The variances with each object repeated ``counts`` times, as different objects; the terms do not change."""
-        measured = self.settings.object
+        measured, found = self.settings.object, self.confounding
+        restricted, apart = self.settings.estimator == "reml", [t.effects[0] for t in found.terms[:-1]]
+        if self._cells is not None:
+            cells = np.repeat(self._cells, counts, axis=found.design.facets.index(measured))
+            if counts.sum() < 2 or np.ptp(cells) == 0:
+                return np.full(len(self.theta), np.nan)
+            return self._fit_complete(balanced_cells(cells, *axes_of_effects(found.design, apart), restricted))
         times = counts[self.codes[measured]]
         rows = np.repeat(np.arange(len(times)), times)
         copy = np.concatenate([np.arange(t) for t in times])
@@ -100,18 +110,34 @@ class Fitted:
         value = self.value[rows]
         if len(np.unique(codes[measured])) < 2 or np.ptp(value) == 0:
             return np.full(len(self.theta), np.nan)
-        found, restricted = self.confounding, self.settings.estimator == "reml"
-        start = np.maximum(self.theta, INSIDE * self.theta.sum())
         if found.complete is not None and self.fit is not None:
-            apart = [t.effects[0] for t in found.terms[:-1]]
             complete = complete_table(found.design, apart, value, codes, restricted)
             if complete is not None:
-                return fit(complete, [start], 1e-6).theta
+                return self._fit_complete(complete)
         each = [t.effects[0].index for t in found.terms if t.code is not None]
         terms = Terms(value, tuple(found.design.codes_of(index, codes) for index in each))
         if self.fit is None:
             return np.maximum(anova(terms), 0.0)
-        return fit(Blocks.of(terms, restricted), [start], 1e-6).theta
+        return fit(Blocks.of(terms, restricted), [self._start], 1e-6).theta
+
+    @property
+    def _start(self) -> Floats:
+        """Where the search for the variances of a resample starts."""
+        return np.asarray(np.maximum(self.theta, INSIDE * self.theta.sum()))
+
+    @cached_property
+    def _cells(self) -> Floats | None:
+        """The cells of a complete table that drawn objects leave complete; None of any other."""
+        design, measured = self.confounding.design, self.settings.object
+        if self.confounding.complete is None or self.fit is None or design.nests[measured]:
+            return None
+        return complete_cells(self.value, [design.nested_levels(f, self.codes) for f in design.facets])
+
+    def _fit_complete(self, table: Balanced) -> Floats:
+        """The variances of a complete resample: often all of those of the analysis of variance are positive, and those
+        have the highest likelihood."""
+        of_squares = table.anova()
+        return fit(table, [of_squares if (of_squares > 0).all() else self._start], 1e-6).theta
 
     def scores(self) -> tuple[Floats, Floats]:
         """The universe score of each object, best linear unbiased, and its standard error: (objects,)."""

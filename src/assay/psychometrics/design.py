@@ -536,10 +536,15 @@ def complete_table(
 ) -> Balanced | None:
     """The mean squares of a table without missing cells, for a variance of each effect ``separate``; None for any
     other."""
+    axes = [design.nested_levels(f, codes) for f in design.facets]
+    return balanced_table(value, axes, *axes_of_effects(design, separate), restricted)
+
+
+def axes_of_effects(design: Design, separate: Sequence[Effect]) -> tuple[list[frozenset[int]], list[frozenset[int]]]:
+    """The facets, by their places, that index each effect, and each of those with a separate variance."""
     place = {f: k for k, f in enumerate(design.facets)}
     strata = [frozenset(place[f] for f in e.index) for e in design.effects]
-    terms = [s for s, e in zip(strata, design.effects, strict=True) if e in separate]
-    return balanced_table(value, [design.nested_levels(f, codes) for f in design.facets], strata, terms, restricted)
+    return strata, [s for s, e in zip(strata, design.effects, strict=True) if e in separate]
 
 
 def resolve_confounding(

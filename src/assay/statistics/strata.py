@@ -132,9 +132,11 @@ def known_columns(labels: Annotations, wanted: Sequence[str] | str, gold: object
 
 def numbers_of_ids(names: pl.Series) -> Floats | None:
     """Return the number in each item id: (items,); None if ids are not the same text with a number each."""
+    if len(names) < MOST_VALUES * LEAST_PER_PART:
+        return None
     forms = names.str.extract_groups(NUMBERED.pattern)
     around = forms.struct.unnest()
-    if len(names) < MOST_VALUES * LEAST_PER_PART or forms.null_count() or around.n_unique() > 1:
+    if forms.null_count() or around.n_unique() > 1:
         return None
     if around.null_count().sum_horizontal().item():
         return None

@@ -59,8 +59,9 @@ def people_of(labels: Annotations, named: Sequence[str] | None, question: str) -
         For fewer than two.
     """
     people = labels.humans if named is None else tuple(dict.fromkeys(named))
+    known = {*labels.humans, *labels.judges}
     for one in people:
-        if one not in labels.annotators["annotator"]:
+        if one not in known:
             raise DataError(unknown("annotator", one, labels.humans))
     if len(people) < 2:
         have = f"there {'is' if len(people) == 1 else 'are'} {len(people)}"
@@ -125,7 +126,7 @@ def matched_annotator(
     """
     if len(people) < 3 or len(parts) > 1 or judge not in parts[0].judges:
         return None
-    here = [name for name in people if name in parts[0].annotators["annotator"]]
+    here = [name for name in people if name in {*parts[0].humans, *parts[0].judges}]
     repeats: Repeats = "first" if settings.repeats == "error" else settings.repeats
     guard = Guard.of(
         parts[0].where(annotator=[judge, *here]), judge, epsilon=0.0, min_agreement_ratio=0.0, annotators=here,

@@ -458,7 +458,7 @@ def _read(table: Annotations, judge: str, people: tuple[str, ...], settings: Opi
     ordered = scale.ordered if settings.distance == "auto" else settings.distance == "ordered"
     if ordered and not (scale.ordered or scale.kind == "preference"):
         raise DesignError("categories have no order; use distance='nominal'", option="distance")
-    here = [name for name in people if name in table.annotators["annotator"]]
+    here = [name for name in people if name in {*table.humans, *table.judges}]
     if judge not in table.judges or len(here) < 2:
         return None
     numbers = LabelNumbers.of(table)
@@ -493,7 +493,7 @@ def _judge_labels(
         name: value
         for name in dict.fromkeys((*mine.labels.columns, *mine.items.columns))
         if name.startswith(PREFIXES) and (value := numbers.of_text(name[2:])) is not None
-        and mine.column(name).dtype.is_numeric() and mine.column(name).drop_nulls().len()
+        and (column := mine.column(name)).dtype.is_numeric() and column.null_count() < len(column)
     }  # fmt: skip
     if len(columns) > 1:
         shared = [name for name in columns if name not in mine.labels.columns]

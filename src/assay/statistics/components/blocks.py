@@ -8,6 +8,7 @@ identity, in one matrix over all their levels: dense while it is small, sparse a
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -343,21 +344,36 @@ def balanced_table(
     terms : sequence of sets of axes
         The effects with a separate variance; all others are in the residual.
     """
+    cells = complete_cells(value, axes)
+    return None if cells is None else balanced_cells(cells, strata, terms, restricted)
+
+
+def complete_cells(value: Floats, axes: Sequence[Ints]) -> Floats | None:
+    """The labels of a complete table: one axis per facet, the last for the labels of a cell; None as in
+    `balanced_table`."""
     sizes = tuple(int(a.max()) + 1 for a in axes)
-    cells = int(np.prod([float(s) for s in sizes]))
-    if cells > len(value) or len(value) % cells:
+    n_cells = math.prod(sizes)
+    if n_cells > len(value) or len(value) % n_cells:
         return None
     place = np.ravel_multi_index(tuple(axes), sizes)
-    each = len(value) // cells
-    if not (np.bincount(place, minlength=cells) == each).all():
+    each = len(value) // n_cells
+    if not (np.bincount(place, minlength=n_cells) == each).all():
         return None
-    mean = value.mean()
-    means = np.bincount(place, weights=value - mean, minlength=cells).reshape(sizes) / each
-    squares, df = _strata(means, sizes, strata, len(value))
+    return value[np.argsort(place, kind="stable")].reshape(*sizes, each)
+
+
+def balanced_cells(
+    cells: Floats, strata: Sequence[frozenset[int]], terms: Sequence[frozenset[int]], restricted: bool = True
+) -> Balanced:
+    """The mean squares of `complete_cells`; the rest as for `balanced_table`."""
+    *sizes, each = cells.shape
+    n = cells.size
+    apart = cells - cells.mean()
+    means = apart.mean(axis=-1)
+    squares, df = _strata(means, sizes, strata, n)
     if each > 1:
-        squares.append(float(((value - mean) ** 2).sum() - each * (means**2).sum()))
-        df.append(float(len(value) - cells))
-    n = len(value)
+        squares.append(float((apart**2).sum() - each * (means**2).sum()))
+        df.append(float(n - means.size))
     rows = [*(frozenset(s) for s in strata), *([None] if each > 1 else []), frozenset[int]()]
     weights = np.array([[*(_share(t, row, sizes, n) for t in terms), 1.0] for row in rows])
     return Balanced(np.maximum(np.array(squares), 0.0), np.array(df), weights, n, restricted)
@@ -367,7 +383,7 @@ def _share(term: frozenset[int], row: frozenset[int] | None, sizes: Sequence[int
     """The coefficient of a variance in an expected mean square: labels per level, if the row is within the term."""
     if row is None or not row <= term:
         return 0.0
-    return n / float(np.prod([sizes[a] for a in term]))
+    return n / math.prod(sizes[a] for a in term)
 
 
 def _strata(
