@@ -132,17 +132,20 @@ def test_ask_resumes_after_an_interrupt_and_asks_each_row_once(tmp_path):
 
 
 def test_ask_works_where_a_loop_is_running_and_can_be_interrupted_there(tmp_path):
-    calls = Counter()
+    calls, interrupted = Counter(), threading.Event()
     rows = pl.DataFrame({"item": [f"q{n}" for n in range(40)], "text": ["x"] * 40})
 
     def slow(row):
         calls[row["item"]] += 1
-        threading.Event().wait(0.02)  # a busy machine interrupts late
+        if len(calls) > 8:
+            interrupted.wait(10)
+        threading.Event().wait(0.02)
         return 2
 
     def interrupt():
-        wait_until(lambda: sum(calls.values()) >= 8, "no calls")
+        wait_until(lambda: len(calls) >= 8, "no calls")
         os.kill(os.getpid(), signal.SIGINT)
+        interrupted.set()
 
     async def cell():
         return assay.ask(rows, {"slow": slow}, cache=tmp_path, concurrency=2, **HOW)
