@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import polars as pl
 import pytest
-from inputs import PEOPLE, Case, Given, Rng, check_reading, long
+from inputs import PEOPLE, Case, Given, Rng, Row, check_reading, long, numbers, scores, wide, written
 
 import assay
 
 INPUTS: dict[str, Case] = {}
+Rows = list[tuple[str, str, Any, int]]
 
 
 def given(function: Case) -> Case:
@@ -32,7 +35,7 @@ def joined(names: list[str], row: list[int]) -> str:
 
 @given
 def checkboxes_by_code(folder: Path, rng: Rng) -> Given:
-    """As REDCap exports one question: a column for each code, of which one is negative."""
+    """As REDCap exports one question: a column for each code; one code is negative."""
     pairs = [(k, who) for k in range(20) for who in PEOPLE]
     rows = [(k, who, *row) for (k, who), row in zip(pairs, ticks(rng, 60, 3), strict=True)]
     path = long(folder, ("record_id", "rater", "signs___1", "signs___2", "signs____9"), rows)
@@ -86,6 +89,90 @@ def test_read_notes_rows_without_a_tick():
     none = sum(not (one or other) for *_, one, other in rows)
     assert f"rows without a tick are 'no box' ({none})" in assay.read(frame).reading.notes[0]
     assert len(assay.read(frame, missing=["no box"])) == len(rows) - none
+
+
+# -- repeated runs -----------------------------------------------------------------------------------------------
+
+
+def runs(folder: Path, rng: Rng, name: str, numbers: Sequence[Any], who: Sequence[str] = PEOPLE) -> tuple[Path, Rows]:
+    """A table with several labels of each annotator on each item."""
+    base = scores(rng, 20, 1)[:, 0]
+    found = [(f"d{k:02}", one, run, int(np.clip(base[k] + rng.integers(-1, 2), 1, 5)))
+             for k in range(20) for one in who for run in numbers]  # fmt: skip
+    return long(folder, ("doc", "annotator", name, "score"), found), found
+
+
+def repeated(found: Rows) -> list[Row]:
+    return [(item, who, "", label) for item, who, _, label in found]
+
+
+@given
+def runs_by_number(folder: Path, rng: Rng) -> Given:
+    path, found = runs(folder, rng, "run_no", (1, 2, 3))
+    return Given(path, repeated(found))
+
+
+@given
+def runs_by_name(folder: Path, rng: Rng) -> Given:
+    path, found = runs(folder, rng, "run_id", ("run-1", "run-2", "run-3"))
+    return Given(path, repeated(found))
+
+
+@given
+def attempts_of_models(folder: Path, rng: Rng) -> Given:
+    path, found = runs(folder, rng, "attempt_index", (0, 1), ("gpt-4o", "claude-3"))
+    return Given(path, repeated(found), asked=True)
+
+
+@given
+def iterations(folder: Path, rng: Rng) -> Given:
+    """Repeated answers, or versions of the item."""
+    path, found = runs(folder, rng, "iteration", (1, 2, 3))
+    return Given(path, repeated(found), "'iteration' can number repeated answers, or versions", asked=True)
+
+
+@given
+def runs_of_one_judge(folder: Path, rng: Rng) -> Given:
+    path, found = runs(folder, rng, "run_no", (1, 2, 3), ["gpt-4o"])
+    return Given(path, repeated(found), asked=True)
+
+
+def without_names(folder: Path, rng: Rng, name: str, numbers: Sequence[Any]) -> tuple[Path, Rows]:
+    path, found = runs(folder, rng, name, numbers, ["gpt-4o"])
+    return written(folder, pl.read_csv(path).drop("annotator")), found
+
+
+@given
+def runs_without_a_name(folder: Path, rng: Rng) -> Given:
+    """The runs are annotators, or repeated labels of one who is not named; the documents are neither."""
+    path, found = without_names(folder, rng, "run", (1, 2, 3))
+    return Given(path, [(item, run, "", label) for item, _, run, label in found], "is it 'run'?", asked=True)
+
+
+@given
+def seeds_without_a_name(folder: Path, rng: Rng) -> Given:
+    path, found = without_names(folder, rng, "seed", (13, 42, 99))
+    return Given(path, [(item, run, "", label) for item, _, run, label in found], "is it 'seed'?", asked=True)
+
+
+@given
+def criteria_without_a_name(folder: Path, rng: Rng) -> Given:
+    path, _ = without_names(folder, rng, "criterion", ("clarity", "tone", "depth"))
+    return Given(path, refused="no other column names who answered; add a column")
+
+
+@given
+def runs_in_columns(folder: Path, rng: Rng) -> Given:
+    columns = {f"run_{k + 1}": one for k, one in enumerate(numbers(rng).values())}
+    right = [(f"i{k:02}", "run", "", label) for one in columns.values() for k, label in enumerate(one)]
+    return Given(wide(folder, columns), right, asked=True)
+
+
+def test_read_names_the_repeat(tmp_path):
+    path, _ = runs(tmp_path, np.random.default_rng(0), "run_id", ("run-10", "run-2", "run-1"))
+    labels = assay.read(path)
+    assert "'run_id' parsed as repeat" in labels.reading.notes
+    assert set(labels.labels["repeat"]) == {1, 2, 10}
 
 
 @pytest.mark.parametrize("name", INPUTS)

@@ -857,3 +857,10 @@ def refuse_equal_names(source: object, names: Sequence[str]) -> None:
         )
     header = "; if the first row is data, add a row of names above it" if twice.replace(".", "").isdigit() else ""
     raise DataError(f"{source} has two columns named '{twice}'; rename one of them{header}")
+
+
+def numbered_texts(texts: pl.Series) -> pl.Series | None:
+    """Return the numbers at the end of equal texts, ``run-1`` and ``run-2``; None for other texts."""
+    parts = texts.drop_nulls().cast(pl.String).str.extract_groups(r"^(.*?\D)(\d{1,6})$").struct.unnest()
+    found = parts["2"].null_count() == 0 and parts["1"].n_unique() == 1
+    return texts.cast(pl.String).str.extract(r"(\d+)$").cast(pl.Int64) if found else None

@@ -27,6 +27,7 @@ from assay.data.structure.role_names import (
     crossed_part,
     human_names,
     numbered_names,
+    plain_name,
 )
 from assay.data.structure.roles import ROWS, Choice, Doubt, Role, RoleKind, Structure, hold, quote
 from assay.data.structure.search import MOST_PEOPLE, stem
@@ -176,6 +177,12 @@ class WideSearch(LongSearch):
             (words.columns_are_annotators(labels), {k: v for k, v in options.items() if k != "judges"}),
             (words.columns_are_questions(labels), {}),
         ]
+        parts = [re.fullmatch(r"(.+?)([ _.-]+)\d+", n) for n in labels]
+        stems = {one.groups() for one in parts if one}
+        if all(parts) and len(stems) == 1:
+            name, mark = stems.pop()
+            repeats = {**choices[0][1], "split_columns": f"annotator{mark}repeat"}
+            choices += [(words.columns_are_repeats(labels), repeats)] if called(plain_name(name), "repeat") else []
         views = [self.views[n] for n in labels]
         if all(v.whole and v.share_filled == 1 for v in views) and could_be_counts(self._cells(labels)):
             choices.append((words.columns_are_counts(labels), {}))
