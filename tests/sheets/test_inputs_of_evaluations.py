@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 import pytest
-from inputs import PEOPLE, Case, Given, Rng, Row, check_reading, long, numbers, scores, wide, written
+from inputs import PEOPLE, Case, Given, Rng, Row, cells_of, check_reading, long, numbers, scores, wide, written
 
 import assay
 
@@ -173,6 +173,69 @@ def test_read_names_the_repeat(tmp_path):
     labels = assay.read(path)
     assert "'run_id' parsed as repeat" in labels.reading.notes
     assert set(labels.labels["repeat"]) == {1, 2, 10}
+
+
+# -- votes that name a system ------------------------------------------------------------------------------------
+
+
+def votes_by_name(
+    folder: Path, rng: Rng, systems: Sequence[str], n: int, voters: Sequence[str], first: str | None = None
+) -> Given:
+    """Two columns of systems and one column of votes for each annotator, who prefers the first name."""
+    rows, right = [], []
+    for k in range(n):
+        pair = rng.choice(systems, 2, replace=False).tolist() if first is None else [first, str(rng.choice(systems))]
+        votes = [str(rng.choice([min(pair)] * 6 + [*pair, "tie"])) for _ in voters]
+        rows.append((f"q{k:02}", *pair, *votes))
+        right += [(f"q{k:02}", who, vote) for who, vote in zip(voters, votes, strict=True)]
+    path = long(folder, ("question", "x1", "x2", *voters), rows)
+    sides = {row[0]: {row[1]: -1, row[2]: 1, "tie": 0} for row in rows}
+    return Given(path, [(item, who, "", sides[item][vote]) for item, who, vote in right], "'x1', 'x2'", asked=True)
+
+
+FEW = ("alpaca", "dolly", "koala", "vicuna")
+MANY = tuple(f"sys{k:02}" for k in range(25))
+
+
+@given
+def votes_on_few_items(folder: Path, rng: Rng) -> Given:
+    return votes_by_name(folder, rng, FEW, 14, ("x3", "x4", "x5"))
+
+
+@given
+def votes_on_many_systems(folder: Path, rng: Rng) -> Given:
+    """Two of many systems are never equal in a row by chance, either."""
+    return votes_by_name(folder, rng, MANY, 30, ("ann", "bob", "cho"))
+
+
+@given
+def votes_against_one_baseline(folder: Path, rng: Rng) -> Given:
+    return votes_by_name(folder, rng, FEW, 40, ("x3", "x4", "x5"), "zephyr")
+
+
+@given
+def votes_in_rows(folder: Path, rng: Rng) -> Given:
+    """One row per vote: labels were names of systems, without a question."""
+    made = votes_by_name(folder, rng, MANY, 30, PEOPLE)
+    table = pl.read_csv(made.source).unpivot(PEOPLE, index=["question", "x1", "x2"], variable_name="who")
+    return Given(written(folder, table), made.rows)
+
+
+@given
+def third_label_where_two_differ(folder: Path, rng: Rng) -> Given:
+    """Two annotators who are never equal are no systems, although a third column has one of their labels."""
+    pairs = [rng.choice(["PER", "ORG", "LOC", "MISC"], 2, replace=False).tolist() for _ in range(60)]
+    columns = {"ann1": [a for a, _ in pairs], "ann2": [b for _, b in pairs],
+               "adjudicator": [str(rng.choice(pair)) for pair in pairs]}  # fmt: skip
+    return Given(wide(folder, columns), cells_of(columns), asked=True)
+
+
+@given
+def third_rater_where_two_differ(folder: Path, rng: Rng) -> Given:
+    pairs = [rng.choice(["PER", "ORG", "LOC", "MISC"], 2, replace=False).tolist() for _ in range(60)]
+    columns = {"rater_1": [a for a, _ in pairs], "rater_2": [b for _, b in pairs],
+               "rater_3": [str(rng.choice(pair)) for pair in pairs]}  # fmt: skip
+    return Given(wide(folder, columns), cells_of(columns))
 
 
 @pytest.mark.parametrize("name", INPUTS)

@@ -257,6 +257,11 @@ def columns_are_annotators(columns: Sequence[str]) -> str:
     return f"{_names(columns, 3)} are annotators"
 
 
+def votes_compare(columns: Sequence[str], compared: Sequence[str]) -> str:
+    """Return the answer that columns are annotators, whose votes compare what two others contain."""
+    return f"{_names(columns, 3)} are annotators, with votes that compare {_names(compared)}"
+
+
 def columns_are_questions(columns: Sequence[str]) -> str:
     """Return the answer that columns are questions to one person, which needs a column with the annotators."""
     return f"{_names(columns, 3)} are questions: add a column that names who answered"

@@ -9,9 +9,9 @@ from typing import Any
 from assay.data import words
 from assay.data.names import model_names, numbered_texts
 from assay.data.structure.dependence import dependence, repetition
-from assay.data.structure.keys import MOST_READINGS, KeySearch, RowKey
+from assay.data.structure.keys import KeySearch, RowKey
 from assay.data.structure.one_scale import MOST_SHARED_VALUES, on_one_scale, scale_groups
-from assay.data.structure.readings import MOST_CHOICES
+from assay.data.structure.readings import MOST_CHOICES, MOST_READINGS
 from assay.data.structure.role_names import (
     ID,
     NUMBERED,
