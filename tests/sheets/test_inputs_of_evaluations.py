@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import polars as pl
 import pytest
 from inputs import PEOPLE, Case, Given, Rng, Row, cells_of, check_reading, long, numbers, scores, wide, written
@@ -236,6 +238,45 @@ def third_rater_where_two_differ(folder: Path, rng: Rng) -> Given:
     columns = {"rater_1": [a for a, _ in pairs], "rater_2": [b for _, b in pairs],
                "rater_3": [str(rng.choice(pair)) for pair in pairs]}  # fmt: skip
     return Given(wide(folder, columns), cells_of(columns))
+
+
+# -- errors in texts ---------------------------------------------------------------------------------------------
+
+
+def errors_in_texts(rng: Rng, names: Sequence[str], *, numbered_in_documents: bool) -> pl.DataFrame:
+    """One row per error, as raters of translations mark them; a text without errors has one row, too."""
+    rows = []
+    for k in range(20):
+        segment = k % 5 if numbered_in_documents else k
+        for system in ("sysA", "sysB"):
+            for who in PEOPLE:
+                target = f"the {system} <v>target</v> of segment {k}"
+                kinds = rng.choice(["Major", "minor", "Minor"], int(rng.integers(0, 4))).tolist() or ["No-error"]
+                rows += [(system, f"doc{k // 5}", segment, who, target, f"Style/{one}", one) for one in kinds]
+    return pl.DataFrame(rows, schema=list(names), orient="row")
+
+
+@pytest.mark.parametrize("numbered_in_documents", [False, True])
+@pytest.mark.parametrize(
+    "names",
+    [
+        ("system", "doc", "seg_id", "rater", "target", "category", "severity"),
+        ("model", "document", "segment", "annotator", "mt", "error_type", "error severity"),
+    ],
+)
+def test_errors_in_texts_are_refused_with_a_line_of_pandas_that_runs(tmp_path, names, numbered_in_documents):
+    table = errors_in_texts(np.random.default_rng(3), names, numbered_in_documents=numbered_in_documents)
+    path = written(tmp_path, table)
+    with pytest.raises(assay.errors.DataError, match="rows are single errors") as error:
+        assay.read(path)
+    pasted = re.search(r"with pandas: table = (.*); then (assay.read.*)[.] A text", str(error.value))
+    assert pasted is not None
+    summed = eval(pasted[1], {"frame": pd.read_csv(path)})
+    labels = eval(pasted[2], {"assay": assay, "table": summed})
+    assert (len(labels), labels.item_count, labels.humans) == (120, 40, PEOPLE)
+    severity = table[names[-1]].str.to_lowercase()
+    total = 5 * (severity == "major").sum() + (severity == "minor").sum()
+    assert labels.labels["label"].sum() == total
 
 
 @pytest.mark.parametrize("name", INPUTS)

@@ -16,8 +16,8 @@ from assay.data.formats.intake import (
     Intake,
     PlatformAnswer,
     chosen_of_two,
-    members,
     is_number,
+    members,
     number,
     odd_of_three,
     parse_cell,
@@ -90,7 +90,8 @@ class _Project:
                 self.intake.scales[schema] = Text()
                 self.add(user, item, schema, str(next(iter(given.values()))), about)
             else:
-                chosen = {name: value for name, value in given.items() if name not in BOXES}
+                declared = [str(one) for one in self.schemes.get(schema, {}).get("labels") or ()]
+                chosen = {name: value for name, value in given.items() if name in declared or name not in BOXES}
                 if chosen:
                     self.add(user, item, schema, self.ticked(schema, chosen, changes), about)
                 else:

@@ -46,6 +46,10 @@ MOST_WORDS = 3
 """Largest number of words in an annotator's name: texts of items that mention a model have more."""
 
 
+SEVERITIES = {"major", "minor", "critical", "neutral", "no error", "none", "trivial", "moderate", "severe"}
+"""Severities of errors in translations and summaries, of which major and minor are always used."""
+
+
 class StructureSearch(WideSearch):
     """Finds the structure of one table."""
 
@@ -76,6 +80,8 @@ class StructureSearch(WideSearch):
                 columns = tuple(Role(n, "probability" if n in shares else "unknown", "", v.examples())
                                 for n, v in self.views.items())  # fmt: skip
                 return Structure("counts", columns, errors=(words.shares(shares),))
+            if (spans := self._errors_in_texts()) is not None:
+                return spans
         key = self._key()
         if key is not None or shape == "long":
             return self._unread() if key is None else self.long(key)
@@ -125,6 +131,33 @@ class StructureSearch(WideSearch):
         if len(sums) < LEAST_COUNTED:
             return []
         return numbers if any(bool(np.allclose(sums, total, atol=0.01 * total)) for total in (1, 100)) else []
+
+    def _errors_in_texts(self) -> Structure | None:
+        """A table with one row per error in a text, so that an annotator has several rows for one text; None if not."""
+        severity = next(
+            (
+                n
+                for n, v in self.views.items()
+                if v.is_text
+                and SEVERITIES
+                >= {cell.lower().replace("-", " ") for cell in v.distinct.head(len(SEVERITIES) + 1)}
+                >= {"major", "minor"}
+            ),
+            None,
+        )
+        people = [n for n in self.views if called_people(self.plain[n]) == 2]
+        if severity is None or len(people) != 1:
+            return None
+        names = [n for n, v in self.views.items() if n not in (severity, people[0]) and not v.free and self._repeats(n)
+                 and (called(self.plain[n], "item") or self._is_system(n) or self.plain[n].endswith(" id"))]  # fmt: skip
+        item: list[str] = []
+        for name in sorted(names, key=lambda n: -self.views[n].n_values):
+            if not item or self._belongs(name, item) is False:
+                item.append(name)
+        if not item or not self._twice((*item, people[0])):
+            return None
+        columns = tuple(Role(n, "unknown", "", v.examples(), "doubtful") for n, v in self.views.items())
+        return Structure("long", columns, errors=(words.errors_in_texts(severity, item, people[0]),))
 
     def _form_questions(self) -> list[str]:
         """The columns of a form with one row per annotator, one question each; empty if the table is not a form."""
