@@ -273,7 +273,7 @@ def test_errors_in_texts_are_refused_with_a_line_of_pandas_that_runs(tmp_path, n
     assert pasted is not None
     summed = eval(pasted[1], {"frame": pd.read_csv(path)})
     labels = eval(pasted[2], {"assay": assay, "table": summed})
-    assert (len(labels), labels.item_count, labels.humans) == (120, 40, PEOPLE)
+    assert (len(labels), len(labels.items), tuple(labels.humans)) == (120, 40, PEOPLE)
     severity = table[names[-1]].str.to_lowercase()
     total = 5 * (severity == "major").sum() + (severity == "minor").sum()
     assert labels.labels["label"].sum() == total

@@ -372,16 +372,16 @@ def unread_objects(columns: Sequence[str]) -> str:
     return f"{_names(columns)} {contain} objects of another form than those that assay reads; write one row per label"
 
 
-def errors_in_texts(severity: str, item: Sequence[str], annotator: str) -> str:
+def errors_in_texts(severity: str, weights: Mapping[str, int], item: Sequence[str], annotator: str) -> str:
     """Return the problem of a table with one row per error, and the line of pandas that sums them to a score."""
     by = [*item, annotator]
     summed = (
-        f"table = frame.assign(score=frame[{severity!r}].str.lower().map({{'major': 5, 'minor': 1}}).fillna(0))"
+        f"table = frame.assign(score=frame[{severity!r}].str.lower().map({dict(weights)}).fillna(0))"
         f".groupby({by!r}, as_index=False)['score'].sum()"
     )
     names = repr(item[0] if len(item) == 1 else list(item))
     return (
-        f"rows are single errors, with their '{severity}', so {listing([repr(n) for n in by])} have several rows; sum "
+        f"rows are single errors, with their '{severity}', so one {listing(by)} has several rows; sum "
         f"the weights of the errors to one score, for example with pandas: {summed}; then "
         f"assay.read(table, item={names}, annotator={annotator!r}, label='score', scale='interval'). A text without "
         "errors needs a row, too, such as no-error"
