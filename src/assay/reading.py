@@ -7,13 +7,11 @@ import os
 import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import fields, replace
-from itertools import takewhile
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import polars as pl
-from numpy.typing import NDArray
 
 from assay.data.annotations import Annotations, Reading
 from assay.data.columns import column_of, to_polars
@@ -33,11 +31,12 @@ from assay.data.formats.registry import (
 from assay.data.formats.scores import scores_of_frame
 from assay.data.formats.sheets import SPREADSHEETS
 from assay.data.formats.tables import arena_rows, is_arena, parse_numeric_columns, read_battles, read_table
-from assay.data.names import IN_MEMORY, KindUnknownError, model_names, strip_spaces
+from assay.data.names import IN_MEMORY, KindUnknownError, strip_spaces
+from assay.data.notations import with_choices
 from assay.data.scales import Preference, parse_scale
 from assay.data.structure.cells import total_of_counts
 from assay.data.structure.readings import UnclearTableError, read_call, unclear
-from assay.data.structure.role_names import called, called_people, human_names, plain_name
+from assay.data.structure.role_names import called_people, plain_name
 from assay.errors import AssayError, ChangedStudyError, DataError, DesignError, StudyError, counted, listing, unknown
 from assay.estimation.options import question
 from assay.reporting.page import READING_MARK, atomic_write, writable
@@ -216,7 +215,9 @@ def _exclude_rejected(rows: Rows, label: object) -> Rows:
 def _read_plain(rows: Rows, settings: ReadSettings) -> Rows:
     """Read the lists and marks of a plain table, and its battles, unless its labels or its layout are specified."""
     changed = settings.changed()
-    rows = _add_choices(unfold(rows))
+    rows = unfold(rows)
+    frame, notes = with_choices(rows.labels, _columns_named(settings))
+    rows = replace(rows, labels=frame, reading=rows.reading.add_notes(*notes)) if notes else rows
     usual = "label" in rows.labels.columns or {"label", "criterion"} & changed.keys()
     other = "scale" in changed and not (
         isinstance(settings.scale, Preference) or str(settings.scale).startswith(Preference.kind)
@@ -226,6 +227,12 @@ def _read_plain(rows: Rows, settings: ReadSettings) -> Rows:
     annotator = str(settings.annotator) if "annotator" in changed else None
     wide = bool({"layout", "columns", "scale"} & changed.keys())
     return read_battles(rows, settings.own_item(), annotator, wide=wide)
+
+
+def _columns_named(settings: ReadSettings) -> set[str]:
+    """The columns that the user names as the labels or the annotators."""
+    named = [settings.label, *(settings.columns or ())]
+    return {str(one) for each in named for one in ([each] if isinstance(each, str | int) else each)}
 
 
 MOST_SUGGESTED = 1000
@@ -660,61 +667,3 @@ def _attribute_table(given: Any, named: Iterable[str] | None = None) -> Any:
     rows = read_table(existing_path(given))
     table = rows.labels.drop("_row", strict=False)
     return parse_numeric_columns(table, leave=named) if named is not None and rows.untyped else table
-
-
-# -- crosses under the names of categories
-
-LEAST_MARKED = 4
-"""Rows with one mark each from which columns are categories."""
-
-CHOICE = "marked"
-"""The column of labels, if the names of the categories do not begin with its name."""
-
-
-def _add_choices(rows: Rows) -> Rows:
-    """Return a table with a further column, the category that is marked in each row, if each row has one mark."""
-    frame = rows.labels
-    plain = [n for n in frame.columns if n != "_row" and not called(plain_name(n).rpartition(" ")[2], "time stamp")]
-    marks = {n: found for n in plain if (found := _crosses(frame[n])) is not None}
-    for group in _groups_of_crosses(marks) if frame.height >= LEAST_MARKED else ():
-        if len(human_names(group)) > 1 or model_names(group):
-            continue
-        name, labels = _categories(group)
-        while name in frame.columns:
-            name += " "
-        chosen = np.argmax(np.stack([marks[n] for n in group]), axis=0)
-        frame = frame.with_columns(pl.Series(name, labels).gather(chosen))
-        note = f"'{name}' contains the marked one of {listing([repr(n) for n in group], 4)}: each row has one mark"
-        rows = replace(rows, labels=frame, reading=rows.reading.add_notes(note))
-    return rows
-
-
-def _crosses(column: pl.Series) -> NDArray[np.bool_] | None:
-    """The marked rows of a column with one text and empty cells; None for other columns."""
-    if column.dtype != pl.String and not 0 < column.null_count() < len(column):
-        return None
-    texts = column.cast(pl.String, strict=False).str.strip_chars().replace("", None)
-    one = 0 < texts.null_count() < len(texts) and texts.drop_nulls().n_unique() == 1
-    return texts.is_not_null().to_numpy() if one else None
-
-
-def _groups_of_crosses(marks: dict[str, NDArray[np.bool_]]) -> list[list[str]]:
-    """Columns next to each other, with exactly one mark in each row."""
-    found: list[list[str]] = []
-    group: list[str] = []
-    for name in marks:
-        group.append(name)
-        total = np.sum([marks[n] for n in group], axis=0)
-        if (total > 1).any():
-            group = [name]
-        elif (total == 1).all():
-            found, group = [*found, group], []
-    return found
-
-
-def _categories(group: Sequence[str]) -> tuple[str, list[str]]:
-    """The name of the column of labels, and the labels: ``tone:::warm`` and ``tone:::cold`` are warm and cold."""
-    same = sum(1 for _ in takewhile(lambda letters: len(set(letters)) == 1, zip(*group, strict=False)))
-    start = re.sub(r"[^\s_.:/\[(-]*$", "", group[0][:same])
-    name = start.rstrip(" _.:/[(-")
-    return (name, [one.removeprefix(start).rstrip("])") for one in group]) if name else (CHOICE, list(group))

@@ -26,6 +26,7 @@ from assay.data.names import (
     computed_names,
     factorize,
     match_spelling,
+    numbered_texts,
     trim_names,
     unify_spelling,
 )
@@ -475,7 +476,8 @@ class _Sheet:
                 of = [name for name in KEY[:3] if name in self.table.columns]
                 self.table = self.table.with_columns(pl.col("repeat").rank("dense").over(of))
                 self.notes.append(f"answers given several times are numbered in the order of '{self.settings.repeat}'")
-            number = self.table["repeat"].cast(pl.Float64, strict=False)
+            written = numbered_texts(self.table["repeat"])
+            number = (self.table["repeat"] if written is None else written).cast(pl.Float64, strict=False)
             bad = self.table.filter(self.table["repeat"].is_not_null() & (number.is_null() | (number % 1 != 0)))
             if bad.height:
                 raise DataError(f"{self.source}: column 'repeat' must contain whole numbers; check {_rows(bad)}")

@@ -863,3 +863,41 @@ def refuse_equal_names(source: object, names: Sequence[str]) -> None:
         )
     header = "; if the first row is data, add a row of names above it" if twice.replace(".", "").isdigit() else ""
     raise DataError(f"{source} has two columns named '{twice}'; rename one of them{header}")
+
+
+def numbered_texts(texts: pl.Series) -> pl.Series | None:
+    """Return the numbers at the end of equal texts, ``run-1`` and ``run-2``; None for other texts."""
+    parts = texts.drop_nulls().cast(pl.String).str.extract_groups(r"^(.*?\D)(\d{1,6})$").struct.unnest()
+    found = parts["2"].null_count() == 0 and parts["1"].n_unique() == 1
+    return texts.cast(pl.String).str.extract(r"(\d+)$").cast(pl.Int64) if found else None
+
+
+def questions_split(frame: pl.DataFrame, item: str, criterion: str, *, pooled: bool) -> tuple[str | None, list[str]]:
+    """Return the separator of item ids that combine an item and a question, judged by all ids together; and a note."""
+    if criterion in frame.columns or item not in frame.columns or frame[item].dtype != pl.String:
+        return None, []
+    mark = QUESTION_SEPARATOR
+    # Checking a few rows is sufficient for most tables, and saves the list of their items.
+    if not frame[item].head(100).str.contains(mark, literal=True).all():
+        return None, []
+    names = strip_spaces(frame[item].drop_nulls()).unique()
+    parts = questions_in(names)
+    if parts is None:
+        counted_parts = questions_in(names, numbered=True)
+        if counted_parts is None:
+            return None, []
+        shown = listing(natural(counted_parts.suffix.names.to_list()), 3)
+        return None, [
+            f"item ids combine {len(counted_parts.stem.names):,} names and numbered parts ({shown}): each part is an "
+            f"item; split_item='{mark}' makes them criteria"
+        ]
+    n, questions = len(parts.stem.names), natural(parts.suffix.names.to_list())
+    absent = n * len(questions) - len(names)
+    missing = f", of which {absent:,} {'is' if absent == 1 else 'are'} missing" if absent else ""
+    what = "they are pooled (split_item)"
+    if not pooled:
+        what = "each question is a criterion; split_item='no' pools them"
+    return mark, [
+        f"{len(names):,} item ids {'are' if absent else '='} {n:,} items × {len(questions)} questions "
+        f"({listing(questions, 6)}){missing}: {what}"
+    ]

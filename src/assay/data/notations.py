@@ -7,13 +7,17 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Iterable, Mapping, Sequence
-from itertools import pairwise
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from itertools import pairwise, takewhile
 from typing import Any
 
+import numpy as np
 import polars as pl
+from numpy.typing import NDArray
 
-from assay.data.structure.role_names import plain_name
+from assay.data.names import model_names
+from assay.data.structure.role_names import called, human_names, plain_name
+from assay.errors import listing
 
 _MONTHS = (
     ("jan",), ("feb", "fév"), ("mar", "mär", "mrz"), ("apr", "avr"), ("may", "mai"), ("jun", "juin"), ("jul", "juil"),
@@ -261,3 +265,105 @@ def tallies_in(cells: Mapping[str, Sequence[Any]]) -> list[str]:
         n for n, there in found.items() if there and all(
             isinstance(one, dict) and all(type(v) is int and v >= 0 for v in one.values()) for one in there)
     ]  # fmt: skip
+
+
+# -- one question in several columns: crosses under the names of categories, and checkboxes -----------------
+
+LEAST_MARKED = 4
+"""Rows with one mark each from which columns are categories."""
+
+CHOICE = "marked"
+"""The column of labels, if the names of the categories do not begin with its name."""
+
+
+def with_choices(frame: pl.DataFrame, named: Collection[str] = ()) -> tuple[pl.DataFrame, list[str]]:
+    """Return a table with one column of labels for each question in several columns, and a note on each.
+
+    Checkboxes are replaced with the ticked ones of each row; columns with exactly one mark in each row stay, next to
+    the category that is marked. Columns that the user has ``named`` stay as they are.
+    """
+    notes = []
+    for name, boxes in _checkboxes(frame).items():
+        if name in frame.columns or not {*named}.isdisjoint(boxes.values()):
+            continue
+        ticked = [
+            pl.when(pl.col(box).cast(pl.String).str.to_lowercase().is_in(TICKED)).then(pl.lit(one))
+            for one, box in boxes.items()
+        ]
+        label = pl.concat_str(ticked, separator="; ", ignore_nulls=True).replace("", NO_BOX)
+        label = pl.when(pl.any_horizontal(pl.col(list(boxes.values())).is_not_null())).then(label)
+        columns = list(boxes.values())
+        kept = [label.alias(name) if n == columns[0] else pl.col(n) for n in frame.columns if n not in columns[1:]]
+        frame = frame.select(kept)
+        note = f"'{name}' contains the ticked boxes of {listing([repr(n) for n in columns], 4)}"
+        empty = int((frame[name] == NO_BOX).sum())
+        notes.append(f"{note}; rows without a tick are '{NO_BOX}' ({empty:,})" if empty else note)
+    marks = {n: found for n in frame.columns if _can_be_marked(n) and (found := _crosses(frame[n])) is not None}
+    for group in _groups_of_crosses(marks) if frame.height >= LEAST_MARKED else ():
+        if len(human_names(group)) > 1 or model_names(group):
+            continue
+        name, labels = _categories(group)
+        while name in frame.columns:
+            name += " "
+        chosen = np.argmax(np.stack([marks[n] for n in group]), axis=0)
+        frame = frame.with_columns(pl.Series(name, labels).gather(chosen))
+        notes.append(
+            f"'{name}' contains the marked one of {listing([repr(n) for n in group], 4)}: each row has one mark"
+        )
+    return frame, notes
+
+
+_CHECKBOX = re.compile(r"(?s)(.+?)___(_?)(\w+)|(.+?) \(choice=(.*)\)")
+"""The name of a checkbox in an export of REDCap: a field and a code (``_9`` is −9), or a question and a choice."""
+
+TICKED = ("1", "1.0", "true", "checked")
+UNTICKED = ("0", "0.0", "false", "unchecked")
+NO_BOX = "no box"
+"""The label of a row without a ticked box."""
+
+
+def _checkboxes(frame: pl.DataFrame) -> dict[str, dict[str, str]]:
+    """The checkboxes of each question: their columns by label. A question has at least two, all ticked or not."""
+    found: dict[str, dict[str, str]] = {}
+    for column in frame.columns:
+        if (parts := _CHECKBOX.fullmatch(column)) is not None:
+            field, minus, code, question, choice = parts.groups()
+            found.setdefault(field or question, {})[f"box {'-' * bool(minus)}{code}" if field else choice] = column
+    return {name: boxes for name, boxes in found.items() if len(boxes) > 1 and all(
+        frame[box].cast(pl.String).str.to_lowercase().drop_nulls().is_in([*TICKED, *UNTICKED]).all()
+        for box in boxes.values())}  # fmt: skip
+
+
+def _can_be_marked(name: str) -> bool:
+    return name != "_row" and not called(plain_name(name).rpartition(" ")[2], "time stamp")
+
+
+def _crosses(column: pl.Series) -> NDArray[np.bool_] | None:
+    """The marked rows of a column with one text and empty cells; None for other columns."""
+    if column.dtype != pl.String and not 0 < column.null_count() < len(column):
+        return None
+    texts = column.cast(pl.String, strict=False).str.strip_chars().replace("", None)
+    one = 0 < texts.null_count() < len(texts) and texts.drop_nulls().n_unique() == 1
+    return texts.is_not_null().to_numpy() if one else None
+
+
+def _groups_of_crosses(marks: Mapping[str, NDArray[np.bool_]]) -> list[list[str]]:
+    """Columns next to each other, with exactly one mark in each row."""
+    found: list[list[str]] = []
+    group: list[str] = []
+    for name in marks:
+        group.append(name)
+        total = np.sum([marks[n] for n in group], axis=0)
+        if (total > 1).any():
+            group = [name]
+        elif (total == 1).all():
+            found, group = [*found, group], []
+    return found
+
+
+def _categories(group: Sequence[str]) -> tuple[str, list[str]]:
+    """The name of the column of labels, and the labels: ``tone:::warm`` and ``tone:::cold`` are warm and cold."""
+    same = sum(1 for _ in takewhile(lambda letters: len(set(letters)) == 1, zip(*group, strict=False)))
+    start = re.sub(r"[^\s_.:/\[(-]*$", "", group[0][:same])
+    name = start.rstrip(" _.:/[(-")
+    return (name, [one.removeprefix(start).rstrip("])") for one in group]) if name else (CHOICE, list(group))

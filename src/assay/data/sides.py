@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from assay.data.names import Coded, factorize, natural
 from assay.data.structure.cells import ColumnView
-from assay.data.structure.role_names import plain_name
+from assay.data.structure.role_names import called_people, is_human, plain_name
 
 PAIR = ("first", "second")
 """Columns that name the two systems of a vote: −1 is a vote for the first."""
@@ -155,17 +155,23 @@ def find_battles(table: pl.DataFrame, views: Mapping[str, ColumnView]) -> list[B
     """
     found: list[tuple[int, Battle]] = []
     names = [n for n, v in views.items() if v.filled and not v.dates and not v.lists]
+    by_name = _Winners(views, names[:MOST_COLUMNS])
     for first, second in combinations(names[:MOST_COLUMNS], 2):
+        if any(is_human(n) or called_people(plain_name(n)) == 2 for n in (first, second)):
+            continue
         named, sides = _named_sides(first, second), _are_sides(views[first], views[second])
-        if not sides and not named:
+        voters = by_name.of(first, second)
+        if not sides and not named and not voters:
             continue
         worded = named and _are_compared(views[first], views[second])
         systems = all(views[n].n_values < views[n].filled and not views[n].free for n in (first, second))
         for winner in (n for n in names if n not in (first, second) and not views[n].free):
-            battle = Battle(first, second, winner, systems)
-            rank = 4 * named + 2 * sides + systems + 2 * bool(_WINNER.search(plain_name(winner)))
-            is_voter = sides or _WINNER.search(plain_name(winner)) or (worded and _has_side_words(views[winner]))
-            if is_voter and _says_who_won(table, views[winner], battle):
+            battle, sided = Battle(first, second, winner, systems), sides or winner in voters
+            if not named and (not sided or _RESOLVED.search(plain_name(winner))):
+                continue
+            rank = 4 * named + 2 * sided + systems + 2 * bool(_WINNER.search(plain_name(winner)))
+            is_voter = sided or _WINNER.search(plain_name(winner)) or (worded and _has_side_words(views[winner]))
+            if is_voter and _says_who_won(table, views[winner], battle, one_side=len(voters) > 1):
                 own = {first.lower(), second.lower()} & {
                     cell.lower() for cell in views[winner].distinct.head(9).to_list()
                 }
@@ -173,6 +179,53 @@ def find_battles(table: pl.DataFrame, views: Mapping[str, ColumnView]) -> list[B
     best = [battle for rank, battle in found if rank == max(found, key=lambda one: one[0])[0]]
     best = [battle for battle in best if battle[:2] == best[0][:2]]
     return [battle for battle in best if not any(_is_copy(views, battle.winner, other.winner) for other in best)]
+
+
+class _Winners:
+    """Columns whose cells name one of two others in the same row, more often than chance would.
+
+    Parameters
+    ----------
+    views : mapping
+        Views of the columns of a table.
+    names : sequence of str
+        The columns that are tried; only those of short words can be sides or winners.
+    """
+
+    def __init__(self, views: Mapping[str, ColumnView], names: Sequence[str]) -> None:
+        texts = {n: _plain_words(views[n].texts) for n in names if views[n].is_text and not views[n].free}
+        self.names = list(texts)
+        if not texts:
+            return
+        cells = pl.concat([one.alias("cell") for one in texts.values()])
+        codes = (cells.rank("dense").fill_null(0).cast(pl.Int64).to_numpy() - 1).reshape(len(texts), -1)
+        ties = cells.is_in(_TIES).fill_null(value=False).to_numpy().reshape(codes.shape)
+        self.cells = dict(zip(self.names, codes, strict=True))
+        self.votes = dict(zip(self.names, (codes >= 0) & ~ties, strict=True))
+
+    def of(self, first: str, second: str) -> set[str]:
+        """Return the columns that name the winner of two; none if these are equal in a row."""
+        if first not in self.names or second not in self.names:
+            return set()
+        one, other = self.cells[first], self.cells[second]
+        if bool(((one == other) & (one >= 0)).any()):
+            return set()
+        misses = {n: self._misses_by_chance(n, one, other) for n in self.names if n not in (first, second)}
+        # If one column surely has votes, so have others that name only the two, also with many ties or one winner.
+        both = [n for n in misses if all(bool((self.cells[n] == side).any()) for side in (one, other))]
+        surely = sum(misses[n] for n in both) >= LEAST_UNEQUAL
+        return {n for n, by_chance in misses.items() if surely and by_chance > 0}
+
+    def _misses_by_chance(self, name: str, one: NDArray[np.int64], other: NDArray[np.int64]) -> float:
+        """The expected number of cells that name neither by chance; 0 if the column does not name the two."""
+        votes = self.votes[name]
+        said, one, other = self.cells[name][votes], one[votes], other[votes]
+        hits = [int((said == side).sum()) for side in (one, other)]
+        if not any(hits) or sum(hits) < LEAST_READ * len(said):
+            return 0.0
+        shares = np.bincount(said, minlength=int(max(one.max(), other.max())) + 1) / len(said)
+        by_chance = sum(float(np.where(side >= 0, shares[side], 0).sum()) for side in (one, other))
+        return len(said) - by_chance
 
 
 def _is_copy(views: Mapping[str, ColumnView], one: str, other: str) -> bool:
@@ -186,6 +239,9 @@ MOST_COLUMNS = 40
 _WINNER = re.compile(
     r"\b(winner|preferred|preference|prefers?|verdict|chosen|choice|better|vote|won|judg(e)?ment|label)\b"
 )
+
+_RESOLVED = re.compile(r"\b(adjudicat\w+|final|gold|consensus|resolved|agreed|majority|tie ?break\w*)\b")
+"""Names of a third label where two annotators differ: their columns are never equal either, and are no systems."""
 
 
 def _named_sides(first: str, second: str) -> bool:
@@ -221,11 +277,13 @@ def _are_sides(one: ColumnView, other: ColumnView) -> bool:
     return chance >= LEAST_UNEQUAL and not (both["one"] == both["other"]).any()
 
 
-def _says_who_won(table: pl.DataFrame, view: ColumnView, battle: Battle) -> bool:
+def _says_who_won(table: pl.DataFrame, view: ColumnView, battle: Battle, *, one_side: bool) -> bool:
+    """Whether a column contains winners and ties; with ``one_side``, also if the same side always won."""
     votes = votes_in(table.head(view.rows), battle)
     there = votes.filter(view.texts.is_not_null())
     read = there.drop_nulls()
-    return len(read) >= LEAST_READ * len(there) > 0 and bool((read < 0).any()) and bool((read > 0).any())
+    won = [bool((read < 0).any()), bool((read > 0).any())]
+    return len(read) >= LEAST_READ * len(there) > 0 and (any(won) if one_side else all(won))
 
 
 def name_sides(table: pl.DataFrame, battles: Sequence[Battle]) -> pl.DataFrame:

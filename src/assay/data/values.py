@@ -1075,6 +1075,10 @@ def _refuse_other_words(given: AnnotatorLabels) -> None:
             raise DataError(sentences.other_vocabulary(given.source, name, sorted(mine), sorted(theirs)))
 
 
+LIST_MARKS = (";", "|", ",", "+")
+"""Marks between the choices of one label."""
+
+
 def _refuse_renamed(given: AnnotatorLabels) -> None:
     labels = np.unique(given.values).tolist()
     if len(labels) > MOST_CATEGORIES or word_order(pl.Series(labels)):
@@ -1084,7 +1088,9 @@ def _refuse_renamed(given: AnnotatorLabels) -> None:
     for one, other in combinations(labels, 2):
         short, long = sorted((one, other), key=len)
         further = long[len(short) :]  # empty for two spellings of one word
-        begins = long.lower().startswith(short.lower()) and further != "" and not further[0].isalnum()
+        # A longer list of choices is another label: `fear; joy`.
+        listed = further.startswith(LIST_MARKS)
+        begins = long.lower().startswith(short.lower()) and further != "" and not further[0].isalnum() and not listed
         expected = len(items[one]) * len(items[other]) / n_items
         if begins and not items[one] & items[other] and expected >= LEAST_MEETINGS:
             codes = {label: long if label == short else label for label in labels}

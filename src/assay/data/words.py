@@ -26,7 +26,8 @@ ROLES = {
 
 _NOTES = {
     "item": "parsed as item id", "annotator": "parsed as annotator", "label": "parsed as label",
-    "criterion": "parsed as criterion", "person": "parsed as human labels", "judge": "parsed as judge labels",
+    "criterion": "parsed as criterion", "repeat": "parsed as repeat",
+    "person": "parsed as human labels", "judge": "parsed as judge labels",
     "computed": "ignored (computed)", "time stamp": "ignored (time stamp)", "comment": "ignored (comment)",
     "row number": "ignored (row number)", "technical": "ignored (technical)", "empty": "ignored (empty)",
     "item column": "kept as item metadata", "annotator column": "kept as annotator metadata",
@@ -196,6 +197,27 @@ def who_answered(sizes: Mapping[str, int], key: Sequence[str] = ()) -> str:
     return f"{unique}is the annotator {_either(columns)}?"
 
 
+def no_annotator_named(key: Sequence[str], who: Sequence[str]) -> str:
+    """Return the question about rows that items and their repeats or criteria identify, without an annotator."""
+    end = f": is it {_names(who)}?" if who else "; add a column with the annotators (or set annotator=...)"
+    return f"{listing(list(key))} together identify a row, and no other column names who answered{end}"
+
+
+def name_no_annotators(columns: Sequence[str]) -> str:
+    """Return the answer that columns do not name annotators, which needs a column that does."""
+    return f"{_names(columns)} {'does' if len(columns) == 1 else 'do'} not name annotators: add a column that does"
+
+
+def version_or_repeat(column: str) -> str:
+    """Return the question whether a column numbers repeated answers or versions of the item."""
+    return f"'{column}' can number repeated answers, or versions of the item"
+
+
+def numbers_repeats(column: str) -> str:
+    """Return the answer that a column numbers repeated answers."""
+    return f"'{column}' numbers repeated answers"
+
+
 def answered_by(column: str, examples: str, item: Sequence[str]) -> str:
     """Return the answer that a column names the annotators of an item."""
     return f"'{column}' names the annotators ({examples}) of each {listing(list(item))}"
@@ -235,9 +257,19 @@ def columns_are_annotators(columns: Sequence[str]) -> str:
     return f"{_names(columns, 3)} are annotators"
 
 
+def votes_compare(columns: Sequence[str], compared: Sequence[str]) -> str:
+    """Return the answer that columns are annotators, whose votes compare what two others contain."""
+    return f"{_names(columns, 3)} are annotators, with votes that compare {_names(compared)}"
+
+
 def columns_are_questions(columns: Sequence[str]) -> str:
     """Return the answer that columns are questions to one person, which needs a column with the annotators."""
     return f"{_names(columns, 3)} are questions: add a column that names who answered"
+
+
+def columns_are_repeats(columns: Sequence[str]) -> str:
+    """Return the answer that numbered columns are repeated labels of one annotator."""
+    return f"{_names(columns, 3)} are repeated labels of one annotator"
 
 
 def rows_are_annotators(column: str | None) -> str:
@@ -338,6 +370,22 @@ def unread_objects(columns: Sequence[str]) -> str:
     """Return the problem of a table whose labels could be in objects of an unknown form."""
     contain = "contain" if len(columns) > 1 else "contains"
     return f"{_names(columns)} {contain} objects of another form than those that assay reads; write one row per label"
+
+
+def errors_in_texts(severity: str, weights: Mapping[str, int], item: Sequence[str], annotator: str) -> str:
+    """Return the problem of a table with one row per error, and the line of pandas that sums them to a score."""
+    by = [*item, annotator]
+    summed = (
+        f"table = frame.assign(score=frame[{severity!r}].str.lower().map({dict(weights)}).fillna(0))"
+        f".groupby({by!r}, as_index=False)['score'].sum()"
+    )
+    names = repr(item[0] if len(item) == 1 else list(item))
+    return (
+        f"rows are single errors, with their '{severity}', so one {listing(by)} has several rows; sum "
+        f"the weights of the errors to one score, for example with pandas: {summed}; then "
+        f"assay.read(table, item={names}, annotator={annotator!r}, label='score', scale='interval'). A text without "
+        "errors needs a row, too, such as no-error"
+    )
 
 
 def could_name_annotators(name: str) -> str:

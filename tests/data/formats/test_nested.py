@@ -164,3 +164,13 @@ def test_read_refuses_spans_in_cells(tmp_path):
     spans = [{"text": TEXT.format(k), "entities": [[0, 3, "PER"]], "cats": {"good": 1.0}} for k in range(4)]
     with pytest.raises(DataError, match="'entities' contains spans of text"):
         assay.read(lines(tmp_path / "t.jsonl", spans))
+
+
+def test_read_refuses_objects_of_one_score(tmp_path):
+    """The key of a label is no annotator."""
+    rows = [
+        {"id": f"c{k}", "scores": {"correctness": {"score": k % 5}, "toxicity": {"score": k % 3}}} for k in range(9)
+    ]
+    (tmp_path / "t.jsonl").write_text("\n".join(map(json.dumps, rows)))
+    with pytest.raises(DataError, match="uncertain which keys are annotators, which criteria"):
+        assay.read(tmp_path / "t.jsonl")

@@ -257,7 +257,7 @@ def test_read_potato_real_project(real_data, expected, answers):
     ("schema", "given", "label", "written"),
     [
         ("t", {"any": "so"}, "so", True), ("t", {"any": "so", "more": "x"}, "any|more", True),
-        ("l", {"text_box": "so"}, "text_box", False), ("new", {"text_box": "so"}, "so", True),
+        ("new", {"text_box": "so"}, "so", True),
         ("new", {"text": "so"}, "so", True), ("new", {"text": "true"}, "text", False),
         ("new", {"text": "on"}, "text", False), ("new", {"text": "text"}, "text", False),
         ("new", {"other": "so"}, "other", False),
@@ -265,10 +265,36 @@ def test_read_potato_real_project(real_data, expected, answers):
 )  # fmt: skip
 def test_read_potato_text_answers(rows, schema, given, label, written):
     """By the schema, otherwise by the name of the one box."""
-    schemes = {"name": "t", "annotation_type": "text"}, {"name": "l", "annotation_type": "radio"}
+    schemes = ({"name": "t", "annotation_type": "text"},)
     read = rows(line("ann", "k", {schema: given}), schemes=schemes)
     assert read.labels["label"].to_list() == [label]
     assert {name: scale.spec for name, scale in read.scales.items()} == ({schema: "text"} if written else {})
+
+
+@pytest.mark.parametrize(
+    ("kind", "given", "label"),
+    [
+        ("likert", {"4": "on", "text_box": "not sure"}, 4), ("likert", {"scale_4": "4"}, 4),
+        ("radio", {"a": "on", "free_response": "so"}, "a"),
+        ("multiselect", {"a": "on", "b": "on", "text_box": "so"}, "a|b"),
+        ("radio", {"text_box": "on"}, "text_box"),
+    ],
+)  # fmt: skip
+def test_read_potato_choices_next_to_a_text_box(rows, kind, given, label):
+    """Words are no choice, unless the configuration names one so."""
+    labels = ["text_box"] if label == "text_box" else None
+    read = rows(line("ann", "k", {"q": given}), schemes=({"name": "q", "annotation_type": kind, "labels": labels},))
+    assert read.labels["label"].to_list() == [label]
+
+
+@pytest.mark.parametrize("kind", ["likert", "radio", "multiselect"])
+@pytest.mark.parametrize("box", ["text_box", "free_response", "bad_text"])
+def test_read_potato_counts_words_instead_of_a_choice(rows, kind, box):
+    """A box of a likert question ended in a ValueError."""
+    lines = line("ann", "k1", {"q": {box: "not sure"}}), line("ann", "k2", {"q": {"3": "3"}})
+    read = rows(*lines, schemes=({"name": "q", "annotation_type": kind},))
+    assert [str(label) for label in read.labels["label"]] == ["3"]
+    assert [(e.reason, e.count) for e in read.reading.exclusions] == [(potato.IN_WORDS, 1)]
 
 
 def test_read_potato_counts_every_entry(rows, put):

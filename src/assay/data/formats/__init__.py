@@ -38,6 +38,8 @@ class Rows:
         Whether the file stores everything as text (CSV), so that numbers are still to be parsed.
     orders : mapping of criterion to tuple of str
         Labels in the order that their columns declared, if the labels themselves no longer show it.
+    compared : tuple of str or None
+        The columns that the votes of each annotator's column compare, as the file calls them.
     """
 
     labels: pl.DataFrame
@@ -47,6 +49,7 @@ class Rows:
     scales: Mapping[str | None, Scale] | None = None
     untyped: bool = False
     orders: Mapping[str | None, tuple[str, ...]] = field(default_factory=dict)
+    compared: tuple[str, str] | None = None
 
     @cached_property
     def views(self) -> dict[str, ColumnView]:

@@ -16,6 +16,7 @@ from assay.data.formats.intake import (
     Intake,
     PlatformAnswer,
     chosen_of_two,
+    is_number,
     members,
     number,
     odd_of_three,
@@ -28,6 +29,10 @@ from assay.data.scales import Interval, Nominal, OddOneOut, Ordinal, Preference,
 from assay.errors import DataError
 
 STATE = "user_state.json"
+BOXES = ("free_response", "text_box", "bad_text")
+"""Names of the boxes next to the choices of a question: words instead of a choice, or the mark of an unusable item."""
+
+IN_WORDS = "words in a text box instead of a choice"
 SHUFFLED = "shuffled on the screen in an order that the file does not contain"
 Labels = dict[str, dict[str, Any]]
 """{schema: {label: value}}: the form in all outputs of potato."""
@@ -85,7 +90,12 @@ class _Project:
                 self.intake.scales[schema] = Text()
                 self.add(user, item, schema, str(next(iter(given.values()))), about)
             else:
-                self.add(user, item, schema, self.ticked(schema, given, changes), about)
+                declared = [str(one) for one in self.schemes.get(schema, {}).get("labels") or ()]
+                chosen = {name: value for name, value in given.items() if name in declared or name not in BOXES}
+                if chosen:
+                    self.add(user, item, schema, self.ticked(schema, chosen, changes), about)
+                else:
+                    self.intake.exclude(IN_WORDS)
 
     def is_written(self, schema: str, given: Mapping[str, Any]) -> bool:
         """Whether an answer is text: by its schema, otherwise by the name of its one box."""
@@ -140,12 +150,15 @@ class _Project:
         if kind in ("slider", "number"):
             chosen = [str(v) for v in given.values()]
         if len(chosen) == 1 or kind == "multiselect":
-            return number(chosen[0]) if kind in ("likert", "slider", "number") else set_of(chosen)
+            if kind not in ("likert", "slider", "number"):
+                return set_of(chosen)
+            return next((number(one) for one in (*chosen, *map(str, given.values())) if is_number(one)), None)
         if kind not in ("likert", "radio"):
             self.intake.note(f"{schema}: several labels on an item are assumed to be a set; to check, set config=...")
             return set_of(chosen)
         # Old versions stored both answers of a user who changed the answer: the last change decides.
         mine = [c for c in changes if c.get("schema_name") == schema and str(c.get("new_value")) in chosen]
+        mine = [c for c in mine if kind != "likert" or is_number(str(c["new_value"]))]
         last = max(mine, key=lambda c: c.get("timestamp") or 0, default=None)
         return None if last is None else number(last["new_value"]) if kind == "likert" else str(last["new_value"])
 

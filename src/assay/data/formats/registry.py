@@ -7,7 +7,6 @@ not certain, the file is read as a plain table, and the user can specify ``forma
 from __future__ import annotations
 
 import difflib
-import itertools
 import os
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -40,13 +39,12 @@ from assay.data.formats.tables import (
     read_table,
 )
 from assay.data.joining import Match, match_ids, rename_ids
-from assay.data.names import QUESTION_SEPARATOR, natural, questions_in, spelling_key, strip_spaces
+from assay.data.names import natural, questions_split, spelling_key, strip_spaces
 from assay.data.scales import Preference, Scale
 from assay.data.sides import PAIR_OF
 from assay.data.structure.cells import shared_key
 from assay.data.structure.finder import find_structure
-from assay.data.structure.keys import MOST_READINGS
-from assay.data.structure.readings import UnclearTableError, of_several, unclear
+from assay.data.structure.readings import MOST_READINGS, UnclearTableError, of_several, readings_of, unclear
 from assay.data.structure.role_names import called, plain_name
 from assay.data.structure.roles import IGNORED, ROWS, Choice, Doubt, Layout, Stated, Structure
 from assay.data.values import infer_scale, valid_as_written
@@ -534,7 +532,7 @@ def table_of(rows: Rows, settings: ReadSettings) -> Annotations:
     options = {f.name: getattr(settings, f.name) for f in fields(FrameSettings)}
     if settings.split_item in ("auto", "no", None):
         unasked = settings.split_item == "auto"
-        mark, notes = _questions_split(frame, item, criterion or "criterion", pooled=not unasked)
+        mark, notes = questions_split(frame, item, criterion or "criterion", pooled=not unasked)
         options["split_item"] = mark if unasked else None
         reading = replace(reading.add_notes(*notes), split_detected=unasked and mark is not None)
     tables_of = {"items": rows.items, "annotator_table": rows.annotators}
@@ -610,24 +608,6 @@ def find_columns(rows: Rows, settings: ReadSettings, *, alone: bool = True) -> t
     return replace(rows, reading=rows.reading.add_notes(*notes)), replace(settings, **options)
 
 
-def readings_of(found: Structure, given: Mapping[str, Any]) -> list[Choice]:
-    """Return each combination of answers to the questions of a structure, in words and as options.
-
-    Questions to confirm add no words. There is no combination if a question has no answers.
-    """
-    if not all(one.choices for one in found.questions):
-        return []
-    asked = [one for one in found.questions if len(one.choices) > 1]
-    readings: list[Choice] = []
-    for answers in itertools.islice(itertools.product(*(one.choices for one in asked)), MOST_READINGS):
-        words = "; ".join(text for text, _ in answers)
-        said = {name: value for _, options in answers for name, value in options.items()}
-        # An answer with a layout states the whole reading.
-        base = {**given, **({} if "layout" in said else found.stated_options)}
-        readings.append((words, base | said if all(options for _, options in answers) else {}))
-    return readings
-
-
 def structure_of(rows: Rows, settings: ReadSettings, *, alone: bool = True) -> Structure:
     """Find the structure of a table, with the columns that the user has specified.
 
@@ -658,6 +638,7 @@ def structure_of(rows: Rows, settings: ReadSettings, *, alone: bool = True) -> S
         shape=None if settings.layout == "auto" else settings.layout,
         exclude=None if settings.exclude is None else settings.excluded, split_columns=settings.split_columns,
         alone=alone, by_name=frozenset(role for role in asked if role not in settings.changed()),
+        compared=rows.compared,
     )  # fmt: skip
     found = find_structure(rows.labels, rows.views, stated)
     doubts = [Doubt(text, ((text, {role: found.options.get(role, role)}),)) for role, text in absent.items()]
@@ -671,37 +652,6 @@ def _as_names(given: Any) -> tuple[str, ...] | None:
 def given_options(settings: ReadSettings) -> dict[str, Any]:
     """Return the options that the user has specified."""
     return {name: value for name, value in settings.changed().items() if isinstance(value, str | int | tuple | dict)}
-
-
-def _questions_split(frame: pl.DataFrame, item: str, criterion: str, *, pooled: bool) -> tuple[str | None, list[str]]:
-    """The separator of item ids that combine an item and a question, judged by all ids together; and a note."""
-    if criterion in frame.columns or item not in frame.columns or frame[item].dtype != pl.String:
-        return None, []
-    mark = QUESTION_SEPARATOR
-    # Checking a few rows is sufficient for most tables, and saves the list of their items.
-    if not frame[item].head(100).str.contains(mark, literal=True).all():
-        return None, []
-    names = strip_spaces(frame[item].drop_nulls()).unique()
-    parts = questions_in(names)
-    if parts is None:
-        counted_parts = questions_in(names, numbered=True)
-        if counted_parts is None:
-            return None, []
-        shown = listing(natural(counted_parts.suffix.names.to_list()), 3)
-        return None, [
-            f"item ids combine {len(counted_parts.stem.names):,} names and numbered parts ({shown}): each part is an "
-            f"item; split_item='{mark}' makes them criteria"
-        ]
-    n, questions = len(parts.stem.names), natural(parts.suffix.names.to_list())
-    absent = n * len(questions) - len(names)
-    missing = f", of which {absent:,} {'is' if absent == 1 else 'are'} missing" if absent else ""
-    what = "they are pooled (split_item)"
-    if not pooled:
-        what = "each question is a criterion; split_item='no' pools them"
-    return mark, [
-        f"{len(names):,} item ids {'are' if absent else '='} {n:,} items × {len(questions)} questions "
-        f"({listing(questions, 6)}){missing}: {what}"
-    ]
 
 
 def _text(name: Any) -> Any:

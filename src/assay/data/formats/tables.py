@@ -766,6 +766,7 @@ def read_battles(rows: Rows, item: str | Sequence[str] | None, annotator: str | 
         named = name_sides(rows.labels, battles)
         note = f"comparisons read as votes: first is {battles[0].first}, second is {battles[0].second}"
         same = named.equals(rows.labels)
+        rows = replace(rows, compared=battles[0][:2])
         return rows if same else replace(rows, labels=named, reading=rows.reading.add_notes(note))
     if wide or not battles:
         return rows

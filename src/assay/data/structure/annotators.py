@@ -7,11 +7,11 @@ from functools import cached_property
 from typing import Any
 
 from assay.data import words
-from assay.data.names import model_names
+from assay.data.names import model_names, numbered_texts
 from assay.data.structure.dependence import dependence, repetition
-from assay.data.structure.keys import MOST_READINGS, KeySearch, RowKey
+from assay.data.structure.keys import KeySearch, RowKey
 from assay.data.structure.one_scale import MOST_SHARED_VALUES, on_one_scale, scale_groups
-from assay.data.structure.readings import MOST_CHOICES
+from assay.data.structure.readings import MOST_CHOICES, MOST_READINGS
 from assay.data.structure.role_names import (
     ID,
     NUMBERED,
@@ -21,8 +21,11 @@ from assay.data.structure.role_names import (
     human_names,
     plain_name,
 )
-from assay.data.structure.roles import ROWS, Doubt
+from assay.data.structure.roles import ROWS, Choice, Doubt
 from assay.data.structure.search import MOST_PEOPLE
+
+_FURTHER = ("criterion", "repeat", "condition")
+"""Roles of columns that identify a row next to the item and the annotator."""
 
 
 class AnnotatorSearch(KeySearch):
@@ -40,7 +43,7 @@ class AnnotatorSearch(KeySearch):
         cells = view.distinct.to_list() if view.values is None else []
         if stated.people and stated.people & set(cells):
             return 8, "it contains the annotators that you name"
-        if any(called(self.plain[name], one) for one in ("criterion", "repeat", "condition")):
+        if any(called(self.plain[name], one) for one in _FURTHER):
             return 0, ""
         strength = called_people(self.plain[name])
         if strength == 2:
@@ -114,7 +117,7 @@ class AnnotatorSearch(KeySearch):
     def _split_key(self, who: str, members: Sequence[str], why: str) -> RowKey:
         rest = [n for n in members if n != who]
         extra: dict[str, str] = {}
-        for role in ("criterion", "repeat", "condition"):
+        for role in _FURTHER:
             said = getattr(self.stated, role, None)
             fits = [said] if said in rest else [n for n in rest if self._is_extra(n, role)]
             if fits and len(rest) > 1:
@@ -128,7 +131,7 @@ class AnnotatorSearch(KeySearch):
     def _is_extra(self, name: str, role: str) -> bool:
         view = self.views[name]
         if called(self.plain[name], role):
-            return role != "repeat" or view.whole
+            return role != "repeat" or view.whole or numbered_texts(view.distinct) is not None
         if role != "criterion" or not view.is_text or called(self.plain[name], "item"):
             return False
         values = [plain_name(cell) for cell in view.distinct.to_list()]
@@ -161,8 +164,10 @@ class AnnotatorSearch(KeySearch):
         if not labels:
             return None
         stated = {self.stated.item, self.stated.criterion, self.stated.repeat}
-        pairs = [(n, k) for k in keys for n in k
-                 if n not in stated and not any(self._is_extra(n, one) for one in ("criterion", "repeat"))]  # fmt: skip
+        further = {n for k in keys for n in k if any(self._is_extra(n, one) for one in _FURTHER)}
+        pairs = [(n, k) for k in keys for n in k if n not in stated | further and not {*k} - {n} <= further]
+        if not pairs:
+            return self._ask_unnamed(keys[0], sorted(further.intersection(keys[0])))
         if sure:
             pairs = list({n: (n, k) for n, k in reversed(pairs)}.values())[::-1]
         pairs = [one for one in pairs if not self._is_system(one[0])] or pairs
@@ -188,6 +193,24 @@ class AnnotatorSearch(KeySearch):
         could = list(dict.fromkeys(n for n, _ in pairs))
         self.questions.append(Doubt(words.who_answered(self._sizes(could), keys[0] if sure else ()), tuple(choices)))
         return None
+
+    def _ask_unnamed(self, key: Sequence[str], numbered: Sequence[str]) -> None:
+        """Ask about a table of items and their criteria or repeats, in which nothing else could name an annotator."""
+        choices: list[Choice] = []
+        item = tuple(n for n in key if n not in numbered)
+        alone = [n for n, v in self.views.items() if n not in key and called_people(self.plain[n]) and v.n_values == 1]
+        labels, several = self._labels(RowKey(numbered[0], item))
+        if alone and item and labels and several is None:
+            extra = {role: n for n in numbered for role in _FURTHER if self._is_extra(n, role)}
+            one = RowKey(alone[0], item, extra.get("criterion"), extra.get("repeat"), "", extra.get("condition"))
+            options = {**one.options, "label": labels[0] if len(labels) == 1 else labels}
+            choices.append((words.answered_by(alone[0], self.views[alone[0]].examples(), item), options))
+            who = alone[:1]
+        else:
+            who = [n for n in numbered if not self._is_extra(n, "criterion")]
+            choices += [choice for name in who for choice in self._choices(name, key)]
+            choices += [(words.name_no_annotators(numbered), {})] if who else []
+        self.questions.append(Doubt(words.no_annotator_named(key, who), tuple(choices)))
 
     def _sizes(self, names: Sequence[str]) -> dict[str, int]:
         return {name: self.views[name].n_values for name in names}

@@ -46,6 +46,10 @@ MOST_WORDS = 3
 """Largest number of words in an annotator's name: texts of items that mention a model have more."""
 
 
+SEVERITIES = {"critical": 25, "major": 5, "minor": 1, "neutral": 0, "no error": 0, "none": 0}
+"""The weight of an error of each severity in MQM (Multidimensional Quality Metrics), as translations are rated."""
+
+
 class StructureSearch(WideSearch):
     """Finds the structure of one table."""
 
@@ -76,6 +80,11 @@ class StructureSearch(WideSearch):
                 columns = tuple(Role(n, "probability" if n in shares else "unknown", "", v.examples())
                                 for n, v in self.views.items())  # fmt: skip
                 return Structure("counts", columns, errors=(words.shares(shares),))
+        unnamed = {
+            role for role in ("item", "annotator", "label") if getattr(stated, role) is not None
+        } <= stated.by_name
+        if shape is None and unnamed and (errors := self._errors_in_texts()) is not None:
+            return errors
         key = self._key()
         if key is not None or shape == "long":
             return self._unread() if key is None else self.long(key)
@@ -125,6 +134,29 @@ class StructureSearch(WideSearch):
         if len(sums) < LEAST_COUNTED:
             return []
         return numbers if any(bool(np.allclose(sums, total, atol=0.01 * total)) for total in (1, 100)) else []
+
+    def _errors_in_texts(self) -> Structure | None:
+        """A table with one row per error in a text, so that an annotator has several rows for one text; None if not."""
+        cells = {
+            n: {c.lower().replace("-", " ") for c in v.distinct.head(9)} for n, v in self.views.items() if v.is_text
+        }
+        severity = next((n for n, own in cells.items() if {"major", "minor"} <= own <= {*SEVERITIES}), None)
+        people = [n for n in self.views if called_people(self.plain[n]) == 2]
+        if severity is None or len(people) != 1:
+            return None
+        rest = [n for n, v in self.views.items() if n not in (severity, people[0]) and not v.free and self._repeats(n)]
+        names = [
+            n for n in rest if called(self.plain[n], "item") or self._is_system(n) or self.plain[n].endswith(" id")
+        ]
+        item: list[str] = []
+        for name in sorted(names, key=lambda n: -self.views[n].n_values):
+            if not item or self._belongs(name, item) is False:
+                item.append(name)
+        if not item or not self._twice((*item, people[0])):
+            return None
+        weights = {one: weight for one, weight in SEVERITIES.items() if weight and one in cells[severity]}
+        columns = tuple(Role(n, "unknown", "", v.examples(), "doubtful") for n, v in self.views.items())
+        return Structure("long", columns, errors=(words.errors_in_texts(severity, weights, item, people[0]),))
 
     def _form_questions(self) -> list[str]:
         """The columns of a form with one row per annotator, one question each; empty if the table is not a form."""

@@ -13,16 +13,13 @@ from assay.data import words
 from assay.data.structure.cells import ColumnView
 from assay.data.structure.dependence import crossed, dependence, repetition
 from assay.data.structure.one_scale import MOST_SHARED_VALUES, scale_groups
-from assay.data.structure.readings import MOST_CHOICES
+from assay.data.structure.readings import MOST_CHOICES, MOST_READINGS
 from assay.data.structure.role_names import ID, called, called_people
 from assay.data.structure.roles import Doubt
 from assay.data.structure.search import TableSearch
 
 MOST_ENTITIES = 16
 """Columns that are tried as parts of a key, those with usual names first."""
-
-MOST_READINGS = 24
-"""Largest number of readings of one table that are tried."""
 
 LARGEST_ENTITY = 0.7
 """Share of rows up to which the values of a column come again, as those of an item or an annotator do."""

@@ -30,7 +30,7 @@ class LongSearch(AnnotatorSearch):
     def _asked_who(self) -> Structure:
         """The structure of a table in which nothing says who answered."""
         columns = [Role(n, "unknown", "", v.examples(), "doubtful") for n, v in self.views.items()]
-        options = self.questions[0].choices[0][1]
+        options = next((options for _, options in self.questions[0].choices), {})
         return Structure("long", tuple(columns), options, tuple(self.questions), tuple(self.errors))
 
     def long(self, key: RowKey) -> Structure:
@@ -52,6 +52,7 @@ class LongSearch(AnnotatorSearch):
             self._check_exchanged(key, labels, options)
         if not said and all(one is question for one in self.questions):
             self._check_stations(key, labels)
+            self._ask_version(key)
         taken: dict[str, RoleKind] = dict.fromkeys(key.item, "item")
         taken |= {key.who: "annotator", **dict.fromkeys(labels, "label")}
         taken |= {name: role for role, name in (("criterion", key.criterion), ("repeat", key.repeat)) if name}  # type: ignore[misc]
@@ -110,6 +111,16 @@ class LongSearch(AnnotatorSearch):
                 answer = {**options, "item": item[0] if len(item) == 1 else item, "annotator": who}
                 choices.append((words.answered_by(who, self.views[who].examples(), item), answer))
             self.questions.append(Doubt(words.exchanged(key.item, key.who), tuple(choices)))
+
+    def _ask_version(self, key: RowKey) -> None:
+        """Ask whether a part of the item called iteration numbers repeated answers."""
+        for name in key.item if len(key.item) > 1 and key.repeat is None else ():
+            rest = [n for n in key.item if n != name]
+            if called(self.plain[name], "version") and self.views[name].whole:
+                repeats = {"item": rest[0] if len(rest) == 1 else rest, "repeat": name}
+                choices = ((words.numbers_repeats(name), repeats), (words.item_is(key.item), {"item": [*key.item]}))
+                self.questions.append(Doubt(words.version_or_repeat(name), choices))
+                return
 
     def _check_stations(self, key: RowKey, labels: Sequence[str]) -> None:
         """Ask whether a column of annotators is part of the item, as a station with separate examiners is.

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 from assay.data.names import IN_MEMORY
-from assay.data.structure.roles import Choice
+from assay.data.structure.roles import Choice, Structure
 from assay.errors import DataError
 
 MOST_CHOICES = 6
 """Answers that a question lists."""
+
+MOST_READINGS = 24
+"""Largest number of readings of one table that are tried."""
 
 
 class UnclearTableError(DataError):
@@ -104,3 +108,21 @@ def unclear(
             lines = [*lines[:MOST_CHOICES], further_readings(len(lines))]
         text = "\n  ".join([f"{text}{end} {CHOOSE}", *lines]) + "\nState the options of one of them."
     return UnclearTableError(text, problems, None, source, readings)
+
+
+def readings_of(found: Structure, given: Mapping[str, Any]) -> list[Choice]:
+    """Return each combination of answers to the questions of a structure, in words and as options.
+
+    Questions to confirm add no words. There is no combination if a question has no answers.
+    """
+    if not all(one.choices for one in found.questions):
+        return []
+    asked = [one for one in found.questions if len(one.choices) > 1]
+    readings: list[Choice] = []
+    for answers in itertools.islice(itertools.product(*(one.choices for one in asked)), MOST_READINGS):
+        words = "; ".join(text for text, _ in answers)
+        said = {name: value for _, options in answers for name, value in options.items()}
+        # An answer with a layout states the whole reading.
+        base = {**given, **({} if "layout" in said else found.stated_options)}
+        readings.append((words, base | said if all(options for _, options in answers) else {}))
+    return readings

@@ -167,6 +167,8 @@ class Stated:
     """Whether it is the only file; each of several files can hold the labels of one annotator."""
     by_name: frozenset[str] = frozenset()
     """Roles whose columns have the usual names, and that the user has not specified."""
+    compared: tuple[str, str] | None = None
+    """The columns with the systems or texts that votes compare, as the file calls them."""
 
     @property
     def people(self) -> set[str]:

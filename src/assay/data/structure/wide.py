@@ -27,6 +27,7 @@ from assay.data.structure.role_names import (
     crossed_part,
     human_names,
     numbered_names,
+    plain_name,
 )
 from assay.data.structure.roles import ROWS, Choice, Doubt, Role, RoleKind, Structure, hold, quote
 from assay.data.structure.search import MOST_PEOPLE, stem
@@ -117,6 +118,9 @@ class WideSearch(LongSearch):
             why = "one of the two systems or texts that votes compare"
             roles.update({n: ("item column", why) for n in PAIR if roles.get(n, ("",))[0] == "unknown"})
         unknown = [n for n, (kind, _) in roles.items() if kind == "unknown"]
+        if self.stated.compared is not None and len(voters) > 1:
+            roles.update({n: ("item column", "no vote") for n in unknown if n not in voters})
+            return [n for n in unknown if n in voters]
         return [n for n in unknown if self.views[n].could_be_labels]
 
     def _refused(self, labels: Sequence[str], item: str | None) -> str:
@@ -172,10 +176,17 @@ class WideSearch(LongSearch):
         people = {*human_names(labels), *(n for n in labels if called_people(self.plain[n]) == 2)}
         if not asked and (self.stated.people & set(labels) or len(people) >= 2):
             return
+        compared = self.stated.compared
+        said = words.columns_are_annotators(labels) if compared is None else words.votes_compare(labels, compared)
         choices: list[Choice] = [
-            (words.columns_are_annotators(labels), {k: v for k, v in options.items() if k != "judges"}),
-            (words.columns_are_questions(labels), {}),
-        ]
+            (said, {k: v for k, v in options.items() if k != "judges"}), (words.columns_are_questions(labels), {}),
+        ]  # fmt: skip
+        parts = [re.fullmatch(r"(.+?)([ _.-]+)\d+", n) for n in labels]
+        stems = {one.groups() for one in parts if one}
+        if all(parts) and len(stems) == 1:
+            name, mark = stems.pop()
+            repeats = {**choices[0][1], "split_columns": f"annotator{mark}repeat"}
+            choices += [(words.columns_are_repeats(labels), repeats)] if called(plain_name(name), "repeat") else []
         views = [self.views[n] for n in labels]
         if all(v.whole and v.share_filled == 1 for v in views) and could_be_counts(self._cells(labels)):
             choices.append((words.columns_are_counts(labels), {}))
@@ -302,7 +313,7 @@ class WideSearch(LongSearch):
             about = [n for n in best if n not in humans and n not in known and called(self.plain[n], "label")]
             roles.update(dict.fromkeys(about, ("item column", "by name")))
             best, open_ = [n for n in best if n not in about], [n for n in open_ if n not in about]
-        siblings = [] if crossing else self._siblings(best, [n for n in roles if n not in best])
+        siblings = [] if crossing or self.stated.compared else self._siblings(best, [n for n in roles if n not in best])
         for name in (n for n in open_ if n not in best):
             self._make_metadata(name, best, roles, asked=name in siblings)
         if siblings:
