@@ -285,7 +285,7 @@ def test_range_words(row, words):
 def ends(*, pilot=None, **more):
     """Four studies of two sizes at two epsilons: how each ends is the position in `VERDICTS`."""
     verdicts = np.array([[[3, 0], [3, 0], [3, 1], [0, 2]], [[0, 0], [0, 0], [1, 0], [0, 0]]])
-    settings = SimpleNamespace(sizes=(20, 400), epsilons=(0.1, 0.2), pilot=pilot, min_items=30, power=0.5)
+    settings = planning.PlanSettings(n_items=[20, 400], epsilon=[0.1, 0.2], pilot=pilot, min_items=30, power=0.5)
     common = {
         "settings": settings, "each": 2, "ends": verdicts, "winning": np.where(verdicts == 0, 1.0, 0.0),
         "passing": verdicts == 0, "rho": np.array([[0.5, 0.9], [0.7, 0.9], [np.nan, 0.8], [0.9, 0.6]]),

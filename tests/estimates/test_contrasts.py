@@ -13,8 +13,9 @@ from scipy import stats
 from scipy.special import stdtrit
 
 import assay
+from assay.data.scales import Interval
 from assay.errors import DataError, DesignError
-from assay.estimates.checked import ONE_HUMAN
+from assay.estimates.checked import ONE_HUMAN, SpotChecks
 from assay.estimates.contrasts import (
     SourcePairs,
     SystemContrast,
@@ -556,7 +557,13 @@ def test_known_output_variance_by_hand():
 
 
 def outputs(values, mine):
-    return SimpleNamespace(values=np.array(values, float)[:, None]), None, np.array(mine)
+    none = np.empty(0)
+    labels = SpotChecks(
+        judges=("m",), people=("ann",), scale=Interval(0, 10), categories=None, n_all=len(values),
+        values=np.array(values, float)[:, None], counts=None, position=none.astype(int), row=none.astype(int),
+        person=none.astype(int), y=none, judged=none, weight=none, fingerprint="",
+    )  # fmt: skip
+    return labels, lambda values, counts: values[:, 0], np.array(mine)
 
 
 def judged_pairs(first, second, **more):

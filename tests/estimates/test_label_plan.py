@@ -13,7 +13,9 @@ from checked_studies import checked_study
 from scipy import stats
 
 import assay
+from assay.data.scales import Interval
 from assay.errors import DesignError
+from assay.estimates.checked import SpotChecks
 from assay.estimates.plans.label_plan import (
     LEAST_ITEMS,
     LabelMoments,
@@ -317,15 +319,25 @@ def some_checks(**given):
     return SimpleNamespace(categories=None, **given)
 
 
+def judged_by(values, categories=None):
+    """Items with these labels of one judge, none of them labelled by a human."""
+    none, at = np.empty(0), np.empty(0, int)
+    return SpotChecks(
+        judges=("m",), people=("ann",), scale=Interval(0, 10), categories=categories, n_all=len(values),
+        values=np.array(values, float)[:, None], counts=None, position=at, row=at, person=at, y=none, judged=none,
+        weight=none, fingerprint="",
+    )  # fmt: skip
+
+
 def test_six_labels_of_a_judge_are_strata_and_more_are_ranges():
     six = np.array([1.0, 2, 3, 4, 5, 6, math.nan, 3])
-    codes, words = strata_of(some_checks(values=six[:, None]))
+    codes, words = strata_of(judged_by(six))
     assert codes.tolist() == [0, 1, 2, 3, 4, 5, 0, 2]  # items without a label go to the lowest stratum
     assert words == ["1", "2", "3", "4", "5", "6"]
-    named = SimpleNamespace(categories=("a", "b", "c"), values=np.array([[0.0], [2.0]]))
+    named = judged_by([0.0, 2.0], categories=("a", "b", "c"))
     assert strata_of(named)[1] == ["a", "c"]
     seven = np.r_[np.arange(7.0), math.nan]  # sixths of 0 to 6 end at 1, 2, 3, 4, 5; the mean is 3
-    codes, words = strata_of(some_checks(values=seven[:, None]))
+    codes, words = strata_of(judged_by(seven))
     assert codes.tolist() == [0, 1, 2, 3, 4, 5, 5, 3]
     assert words == ["0 to 1", "1 to 2", "2 to 3", "3 to 4", "4 to 5", "5 to 6"]
 

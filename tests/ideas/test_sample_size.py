@@ -179,11 +179,11 @@ def test_the_range_of_one_judgment_is_a_jackknife_over_groups_in_log_odds():
     half = 1.7291328 * error  # t with 19 degrees of freedom, 95%
     centre = math.log(0.03 / 0.97)
     wanted = [1 / (1 + math.exp(-(centre + sign * half))) for sign in (-1, 1)]
-    found = sample_size._single_estimate(0.03, without, 0.9)
+    found = sample_size.single_judgment(0.03, without, 0.9)
     assert (found.low, found.high) == pytest.approx(wanted, rel=1e-6)
-    assert sample_size._single_estimate(0.03, without, 0.5).interval(0.9) == pytest.approx(wanted, rel=1e-6)
+    assert sample_size.single_judgment(0.03, without, 0.5).interval(0.9) == pytest.approx(wanted, rel=1e-6)
     for one, others in ((-0.01, without), (0.03, without - 0.03), (0.03, np.full(20, 0.03))):
-        none = sample_size._single_estimate(one, others, 0.9)
+        none = sample_size.single_judgment(one, others, 0.9)
         assert np.isnan([none.low, none.high, *none.interval(0.9)]).all()
 
 
@@ -351,7 +351,7 @@ def test_no_number_of_judgments_without_agreement():
     ],
 )
 def test_one_judgment_has_an_interval_where_every_group_that_is_left_out_leaves_agreement(one, without):
-    found = sample_size._single_estimate(one, np.array(without), 0.95)
+    found = sample_size.single_judgment(one, np.array(without), 0.95)
     assert found.estimate == pytest.approx(one, nan_ok=True)
     assert math.isnan(found.low)
     assert found.reason == "these judgments do not agree more than by chance"
@@ -359,7 +359,7 @@ def test_one_judgment_has_an_interval_where_every_group_that_is_left_out_leaves_
 
 def test_the_interval_of_one_judgment_is_that_of_its_log_odds():
     without = np.array([0.08, 0.1, 0.14, 0.11])
-    found = sample_size._single_estimate(0.1, without, 0.9)
+    found = sample_size.single_judgment(0.1, without, 0.9)
     logits = np.log(without / (1 - without))
     error = math.sqrt(3 / 4 * ((logits - logits.mean()) ** 2).sum())
     at = math.log(1 / 9)
@@ -369,12 +369,12 @@ def test_the_interval_of_one_judgment_is_that_of_its_log_odds():
 
 
 def test_the_interval_of_sets_is_stepped_up_and_holds_what_was_seen():
-    one = sample_size._single_estimate(0.1, np.array([0.08, 0.1, 0.14, 0.11]), 0.9)
+    one = sample_size.single_judgment(0.1, np.array([0.08, 0.1, 0.14, 0.11]), 0.9)
     stepped = [9 * end / (1 + 8 * end) for end in one.interval(0.9)]
-    found = sample_size._sets_estimate(0.5, one, 9, 0.9)  # 9 judgments: .9 / 1.8
+    found = sample_size.sets_of_judgments(0.5, one, 9, 0.9)  # 9 judgments: .9 / 1.8
     assert (found.low, found.high) == pytest.approx(stepped)
-    assert sample_size._sets_estimate(0.2, one, 9, 0.9).low == 0.2
-    far = sample_size._sets_estimate(0.9, one, 9, 0.9)
+    assert sample_size.sets_of_judgments(0.2, one, 9, 0.9).low == 0.2
+    far = sample_size.sets_of_judgments(0.9, one, 9, 0.9)
     assert far.high == 0.9
     # Between what was seen and what is stepped up nothing speaks against a null; beyond, p is that of one judgment.
     assert (far.p(0.5), far.p(0.7), far.p(0.9)) == (1, 1, 1)
@@ -382,8 +382,8 @@ def test_the_interval_of_sets_is_stepped_up_and_holds_what_was_seen():
     assert far.p(0.95) < 1
     assert math.isnan(far.p(0.0))
     assert math.isnan(far.p(1.0))
-    none = sample_size._single_estimate(0.0, np.array([0.1, 0.2]), 0.9)
-    assert math.isnan(sample_size._sets_estimate(0.5, none, 9, 0.9).low)
+    none = sample_size.single_judgment(0.0, np.array([0.1, 0.2]), 0.9)
+    assert math.isnan(sample_size.sets_of_judgments(0.5, none, 9, 0.9).low)
 
 
 def test_twenty_choices_can_be_halved_and_nineteen_cannot():
@@ -508,7 +508,7 @@ def test_sets_up_to_half_share_no_judgment_and_larger_ones_are_stepped_up(
         sample_size, "correlation", lambda some, whole: seen.append((some, whole)) or (math.nan if len(seen) == 1 else
                                                                                len(seen))
     )  # fmt: skip
-    one = sample_size._single_estimate(0.1, np.array([0.08, 0.1, 0.14, 0.11]), 0.9)
+    one = sample_size.single_judgment(0.1, np.array([0.08, 0.1, 0.14, 0.11]), 0.9)
     settings = SimpleNamespace(n_splits=splits, confidence=0.9)
     found, row = sample_size._row(size, one, Shares(20), np.random.default_rng(0), settings)
     assert found.estimate == pytest.approx(value)
@@ -520,7 +520,7 @@ def test_sets_up_to_half_share_no_judgment_and_larger_ones_are_stepped_up(
 def test_what_never_agrees_has_no_published_number(monkeypatch):
     monkeypatch.setattr(sample_size, "half_agreement", lambda judged, rng, n, size: np.array([math.nan]))
     monkeypatch.setattr(sample_size, "correlation", lambda some, whole: math.nan)
-    one = sample_size._single_estimate(0.0, np.array([0.1, 0.2]), 0.9)
+    one = sample_size.single_judgment(0.0, np.array([0.1, 0.2]), 0.9)
     settings = SimpleNamespace(n_splits=20, confidence=0.9)
     found, row = sample_size._row(10, one, Shares(20), np.random.default_rng(0), settings)
     assert math.isnan(found.estimate)

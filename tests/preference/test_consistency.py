@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-from types import SimpleNamespace
 
 import numpy as np
 import polars as pl
@@ -13,29 +12,26 @@ from test_leaderboard import frame_of, votes_of
 
 import assay
 from assay.errors import DesignError
-from assay.estimation.resampling import Mean, estimate
+from assay.estimation.intervals import Estimate
 from assay.preference import words
-from assay.preference.consistency import (
-    Saving,
-    _bin,
-    _cautions,
-    _even,
-    _first,
-    _groups,
-    _row,
-    _sets,
-    _trends,
-    chances,
-)
-from assay.preference.votes import SetSettings, Votes, weight
+from assay.preference.consistency import Saving, chances
+from assay.preference.votes import weight
 from assay.reporting import pictures
 
 NAN = float("nan")
 
 
-def sets_of(rows, by=None, **columns):
-    labels = votes_of(frame_of(rows, **columns), judges=["m"] if any(row[1] == "m" for row in rows) else [])
-    return _sets(Votes.of(labels, SetSettings(by=by), "consistency", by), by)
+def consistency_of(rows, x=None, **options):
+    """What votes give, if ``x`` is a number or word of each."""
+    given = {} if x is None else {"x": x}
+    labels = votes_of(frame_of(rows, **given), judges=["m"] if any(row[1] == "m" for row in rows) else [])
+    by = None if x is None else "x"
+    return assay.consistency(labels, **{"method": "none", "who": ["humans", "judges"], "by": by} | options)
+
+
+def bins_of(found):
+    """The bins, in the order of the rows."""
+    return found.rows["bin"].drop_nulls().unique(maintain_order=True).to_list()
 
 
 ROWS = [
@@ -48,7 +44,7 @@ ROWS = [
 
 
 def test_a_set_is_of_one_rater_item_and_pair_turned_to_its_first_system():
-    found = sets_of(ROWS).drop("_item", "kind")
+    found = consistency_of(ROWS).sets
     assert found.select("item", "annotator", "first", "second", "n").rows() == [
         ("i1", "m", "anna", "bert", 2), ("i1", "w", "anna", "bert", 3), ("i2", "m", "anna", "bert", 2),
         ("i2", "w", "anna", "bert", 2), ("i2", "w", "anna", "carl", 1),
@@ -56,7 +52,7 @@ def test_a_set_is_of_one_rater_item_and_pair_turned_to_its_first_system():
     assert found["consistency"].to_list() == pytest.approx([1, 2 / 3, 0, 0, 0])
     assert found["strength"].to_list() == pytest.approx([1, 2 / 3, 0, 0, 0])
     assert found["set"].to_list() == ["one-sided", "one-sided", "all ties", "mixed", "all ties"]
-    lean = sets_of([("i", "w", "anna", "bert", v) for v in (-1, -1, -1, 1)])
+    lean = consistency_of([("i", "w", "anna", "bert", v) for v in (-1, -1, -1, 1)]).sets
     assert lean.select("consistency", "strength").rows() == [(0.0, -0.5)]
 
 
@@ -70,76 +66,84 @@ def test_a_set_is_of_one_rater_item_and_pair_turned_to_its_first_system():
     ],
 )
 def test_bins_of_a_number_hold_their_lower_edge_and_the_last_its_upper(binning, bins, names, codes):
-    sets = pl.DataFrame({"item": [*"abcde"], "_by": [0.0, 0.1, 0.25, 0.5, 1.0]})
-    settings = SetSettings(by="x", bins=bins, binning=binning)
-    found, order = _bin(sets, settings)
-    assert order == names
-    assert found["bin"].to_list() == [names[k] for k in codes]
-    assert "_by" not in found.columns
+    rows = [(item, "w", "anna", "bert", 1) for item in "abcde"]
+    found = consistency_of(rows, [0.0, 0.1, 0.25, 0.5, 1.0], bins=bins, binning=binning)
+    assert bins_of(found) == names
+    assert found.sets["bin"].to_list() == [names[k] for k in codes]
+    assert "_by" not in found.sets.columns
 
 
 def test_bins_of_words_are_in_natural_order_and_one_number_is_one_bin():
-    words = pl.DataFrame({"item": [*"abc"], "_by": ["t10", "t9", "t10"]})
-    found, order = _bin(words, SetSettings(by="x"))
-    assert (order, found["bin"].to_list()) == (["t9", "t10"], ["t10", "t9", "t10"])
-    flat = pl.DataFrame({"item": [*"ab"], "_by": [0.5, 0.5]})
-    found, order = _bin(flat, SetSettings(by="x"))
-    assert (order, found["bin"].to_list()) == (["x 0.5"], ["x 0.5"] * 2)
-    none, order = _bin(flat.drop("_by"), SetSettings())
-    assert (order, none["bin"].to_list()) == ([], [None, None])
-    for gone, words in ((["t1", None, None], "2 rating sets"), (["t1", "t2", None], "1 rating set")):
-        with pytest.raises(DesignError, match=rf"{words} \(item '[bc]'\) has no 'x'; fill it in, or exclude"):
-            _bin(pl.DataFrame({"item": [*"abc"], "_by": gone}), SetSettings(by="x"))
+    rows = [(item, "w", "anna", "bert", 1) for item in "abc"]
+    found = consistency_of(rows, ["t10", "t9", "t10"])
+    assert (bins_of(found), found.sets["bin"].to_list()) == (["t9", "t10"], ["t10", "t9", "t10"])
+    found = consistency_of(rows, [0.5] * 3)
+    assert (bins_of(found), found.sets["bin"].to_list()) == (["x 0.5"], ["x 0.5"] * 3)
+    none = consistency_of(rows)
+    assert (bins_of(none), none.sets["bin"].to_list()) == ([], [None] * 3)
+    for gone, sets in ((["t1", None, None], "2 rating sets"), (["t1", "t2", None], "1 rating set")):
+        with pytest.raises(DesignError, match=rf"{sets} \(item '[bc]'\) has no 'x'; fill it in, or exclude"):
+            consistency_of(rows, gone)
 
 
-SETS = pl.DataFrame(
-    [("m", "judge", "a", "b", "lo", 2, "one-sided", -1.0), ("w2", "human", "a", "b", "lo", 3, "mixed", 1 / 3),
-     ("w10", "human", "a", "b", "hi", 1, "all ties", 0.0), ("w2", "human", "a", "c", "hi", 4, "one-sided", 0.75)],
-    schema=["annotator", "kind", "first", "second", "bin", "n", "set", "strength"], orient="row",
-)  # fmt: skip
+LOW, HIGH = "x 0 to 0.5", "x 0.5 to 1"
+BINNED = [
+    *(("i1", "m", "a", "b", v, 0) for v in (-1, -1)),
+    *(("i1", "w2", "a", "b", v, 0) for v in (1, 1, -1)),
+    ("i2", "w10", "a", "b", 0, 1),
+    *(("i3", "w2", "a", "c", v, 1) for v in (1, 1, 1, 0)),
+]  # fmt: skip
+"""Sets of the judge and of w2 in the lower bin, of w10 and of w2 in the higher one."""
+
+
+def binned(keep=lambda row: True, **options):
+    rows = [row for row in BINNED if keep(row)]
+    return consistency_of([row[:5] for row in rows], [row[5] for row in rows], bins=2, **options)
 
 
 def test_groups_are_by_pair_rater_and_bin_where_there_is_a_set():
-    found = [(g.pair, g.who, g.bin, g.inside.tolist()) for g in _groups(SETS, ["humans", "judges"], ["lo", "hi"])]
-    yes, no = True, False
-    ab, ac = ("a", "b"), ("a", "c")
+    found = binned().rows.select("first", "second", "who", "bin", "sets", "votes").rows()
     assert found == [
-        (None, "humans", None, [no, yes, yes, yes]), (None, "humans", "lo", [no, yes, no, no]),
-        (None, "humans", "hi", [no, no, yes, yes]), (None, "m", None, [yes, no, no, no]),
-        (None, "m", "lo", [yes, no, no, no]), (ab, "humans", None, [no, yes, yes, no]),
-        (ab, "humans", "lo", [no, yes, no, no]), (ab, "humans", "hi", [no, no, yes, no]),
-        (ab, "m", None, [yes, no, no, no]), (ab, "m", "lo", [yes, no, no, no]), (ac, "humans", None, [no, no, no, yes]),
-        (ac, "humans", "hi", [no, no, no, yes]),
+        (None, None, "humans", None, 3, 8), (None, None, "humans", LOW, 1, 3), (None, None, "humans", HIGH, 2, 5),
+        (None, None, "m", None, 1, 2), (None, None, "m", LOW, 1, 2), ("a", "b", "humans", None, 2, 4),
+        ("a", "b", "humans", LOW, 1, 3), ("a", "b", "humans", HIGH, 1, 1), ("a", "b", "m", None, 1, 2),
+        ("a", "b", "m", LOW, 1, 2), ("a", "c", "humans", None, 1, 4), ("a", "c", "humans", HIGH, 1, 4),
     ]  # fmt: skip
-    one = SETS.filter(pl.col("second") == "b")
-    assert {g.pair for g in _groups(one, ["humans"], [])} == {ab}  # a single pair is all of them
-    assert [g.who for g in _groups(one, ["annotators"], [])] == ["m", "w2", "w10"]
+    one = binned(lambda row: row[3] == "b", who=["annotators"]).rows
+    assert one.select("first", "second").unique().rows() == [("a", "b")]  # a single pair is all of them
+    assert one["who"].unique(maintain_order=True).to_list() == ["m", "w2", "w10"]
 
 
 def test_a_row_counts_its_sets_and_votes_by_kind():
-    (everyone, *_) = _groups(SETS, ["annotators"], [])
-    group = everyone._replace(who="all", inside=np.array([True] * 4))
-    assert _row(group, SETS) == {
-        "first": None, "second": None, "who": "all", "bin": None, "sets": 4, "votes": 10, "one_sided": 0.5,
-        "mixed": 0.25, "all_ties": 0.25, "unanimous": 0.25,
-    }  # fmt: skip  # the set with a strength of 0.75 has a tie
-    pair = _row(group._replace(pair=("a", "b"), bin="lo", inside=np.array([True, True, False, False])), SETS)
-    assert (pair["first"], pair["second"], pair["bin"], pair["votes"], pair["one_sided"]) == ("a", "b", "lo", 5, 0.5)
+    shares = ("one_sided", "mixed", "all_ties", "unanimous")
+    whole = binned().rows.filter(pl.col("bin").is_null())
+    assert whole.select("who", *shares).row(0) == pytest.approx(("humans", 1 / 3, 1 / 3, 1 / 3, 0))
+    assert whole.select("who", *shares).row(1) == ("m", 1, 0, 0, 1)
+    # The set of a and c with a strength of .75 has a tie, so it is not unanimous.
+    assert whole.filter(second="c").select("who", *shares).row(0) == ("humans", 1, 0, 0, 0)
+    assert whole.filter(second="b").select("who", *shares).row(0) == ("humans", 0, 0.5, 0.5, 0)
 
 
-def test_trend_is_highest_minus_lowest_bin():
-    groups = list(_groups(SETS, ["humans", "judges"], ["lo", "hi"]))
-    places = {(one.pair, one.who, one.bin): i for i, one in enumerate(groups)}
-    data = np.random.default_rng(1).normal(size=(12, len(groups)))
-    high, low = (data[:, places[None, "humans", name]].mean() for name in ("hi", "lo"))
-    for method in ("percentile", "jackknife"):
-        found = estimate(Mean(), data, method=method, n_resamples=50)
-        trends = _trends(groups, found, ["lo", "hi"])
-        assert list(trends) == ["humans"]  # the judge has no set in the highest
-        assert trends["humans"].estimate == pytest.approx(high - low)
-        assert trends["humans"].low < trends["humans"].estimate < trends["humans"].high
-        assert _trends(groups, found, ["lo"]) == {}
-    assert _trends(groups, estimate(Mean(), data, method="none"), ["lo", "hi"]) == {}
+@pytest.mark.parametrize("method", ["percentile", "jackknife"])
+def test_trend_is_highest_minus_lowest_bin(method):
+    rng = np.random.default_rng(1)
+    rows, x = [], []
+    for k in range(24):
+        high = k % 2
+        votes = [("w", "anna", ("bert", "carl")[k % 3 == 0], v) for v in rng.choice([-1, 1], 2, p=[0.2, 0.8])]
+        votes += [] if high else [("m", "anna", "bert", 1), ("m", "anna", "bert", -1)]
+        rows += [(f"i{k:02}", *vote) for vote in votes]
+        x += [high] * len(votes)
+    found = consistency_of(rows, x, bins=2, method=method, n_resamples=50)
+    low, high = (found.sets.filter(annotator="w", bin=name)["consistency"].mean() for name in (LOW, HIGH))
+    assert list(found.trend) == ["humans"]  # the judge has no set in the highest
+    trend = found.trend["humans"]
+    assert trend.estimate == pytest.approx(high - low)
+    assert trend.low < trend.estimate < trend.high
+    # None for one bin, for words, or without resamples.
+    assert consistency_of(rows, [1] * len(x), method=method, n_resamples=50).trend == {}
+    assert consistency_of(rows, [f"t{one}" for one in x], method=method, n_resamples=50).trend == {}
+    assert consistency_of(rows, x, bins=2).trend == {}
 
 
 @pytest.mark.parametrize(
@@ -147,7 +151,8 @@ def test_trend_is_highest_minus_lowest_bin():
     [([2, 3], ()), ([1, 2], ("1 of 2 rating sets have one vote",)), ([1], ("1 of 1 rating set have one vote",))],
 )
 def test_sets_of_one_vote_are_counted(n, words):
-    found = _cautions(pl.DataFrame({"n": n}))
+    rows = [(f"i{k}", "w", "anna", "bert", 1) for k, votes in enumerate(n) for _ in range(votes)]
+    found = consistency_of(rows).run.cautions
     assert len(found) == len(words)
     assert all(one.startswith(start) for one, start in zip(found, words, strict=True))
 
@@ -165,19 +170,30 @@ def test_saving_is_1_minus_ratio_of_means():
     assert Saving().value(both).ravel() == pytest.approx([1 / 6, -2 / 3])
 
 
-def test_the_first_are_taken_and_ties_share_what_is_left():
-    assert _first(np.array([3.0, 1, 2, 2]), 2).tolist() == [0, 1, 0.5, 0.5]
-    assert _first(np.array([3.0, 1, 2, 2]), 3.5).tolist() == [0.5, 1, 1, 1]
-    assert _first(np.array([1.0, 1, 1]), 1.5).tolist() == [0.5] * 3
-    assert _first(np.array([2.0, 1]), 1).tolist() == [0, 1]
-    assert _first(np.array([2.0, 1]), 0.25).tolist() == [0, 0.25]
+@pytest.mark.parametrize(
+    ("delta", "wanted", "taken"),
+    [
+        ([-0.3, -0.1, -0.2, -0.2], 2, [0, 1, 0.5, 0.5]), ([-0.3, -0.1, -0.2, -0.2], 3.5, [0.5, 1, 1, 1]),
+        ([0.1] * 3, 1.5, [0.5] * 3), ([0.1, 0.2], 1, [0, 1]), ([0.1, 0.2], 0.25, [0, 0.25]),
+    ],
+)  # fmt: skip
+def test_the_most_separable_are_taken_and_ties_share_the_rest(delta, wanted, taken):
+    found = chances(np.array(delta), wanted / len(delta), "top")
+    assert found.tolist() == pytest.approx(taken)
 
 
-def test_groups_give_as_many_each_and_small_ones_what_they_have():
-    assert _even(np.array([10.0, 10]), 6).tolist() == [3, 3]
-    assert _even(np.array([10.0, 1, 10]), 9).tolist() == pytest.approx([4, 1, 4])
-    assert _even(np.array([10.0, 0, 1, 2]), 8).tolist() == pytest.approx([5, 0, 1, 2])
-    assert _even(np.array([2.0, 1]), 99).tolist() == [2, 1]
+@pytest.mark.parametrize(
+    ("sizes", "wanted", "taken"),
+    [
+        ([10, 0, 0, 10], 6, [3, 0, 0, 3]), ([10, 1, 0, 10], 9, [4, 1, 0, 4]), ([10, 0, 1, 2], 8, [5, 0, 1, 2]),
+        ([2, 0, 0, 1], 3, [2, 0, 0, 1]),
+    ],
+)  # fmt: skip
+def test_ranges_give_as_many_items_each_and_small_ones_all_they_have(sizes, wanted, taken):
+    """Items of four ranges of separability from 0 to 1."""
+    delta = np.repeat([0.0, 0.3, 0.6, 1.0], sizes)
+    found = chances(delta, wanted / len(delta), "stratified")
+    assert [found[delta == one].sum() for one in (0.0, 0.3, 0.6, 1.0)] == pytest.approx(taken)
 
 
 def test_chances_have_the_share_as_their_mean():
@@ -203,7 +219,7 @@ def found():
 
 def saved(found, estimate, low, high, **options):
     settings = dataclasses.replace(found.run.settings, by="sep", choose="weighted", **options)
-    saving = {"humans": SimpleNamespace(estimate=estimate, low=low, high=high)}
+    saving = {"humans": Estimate(estimate, low, high, 0.1)}
     return words.rating_set_lines(found.rows.head(0), {}, saving, settings)
 
 
@@ -248,7 +264,7 @@ def test_a_sentence_for_each_row_that_is_read_first(found):
         (None, None), ("a", None), (None, "hi"),
     ]  # fmt: skip
     assert several.summary().startswith("humans, all pairs: mean consistency 0.500")
-    trend = with_rows(found, {}, trend={"m": SimpleNamespace(estimate=-0.25, low=-0.5, high=0.0)})
+    trend = with_rows(found, {}, trend={"m": Estimate(-0.25, -0.5, 0.0, 0.1)})
     assert trend.summary().splitlines()[1] == (
         "m: consistency in the highest bin minus the lowest bin −0.250 [−0.50, 0.00]."
     )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections import Counter
-from types import SimpleNamespace
+from dataclasses import replace
 
 import numpy as np
 import polars as pl
@@ -13,12 +13,6 @@ import pytest
 import assay
 from assay.errors import DataError
 from assay.preference.separability import (
-    Separability,
-    SeparabilitySweep,
-    _agreement,
-    _alignment,
-    _cross_alignment,
-    _uneven,
     combine_benchmarks,
 )
 from assay.reporting import pictures
@@ -294,10 +288,12 @@ def test_what_are_no_texts_is_refused():
 
 def test_items_of_one_system_and_uneven_numbers_are_said():
     there = (pl.col("item") != "i03") | (pl.col("annotator") != "m1")
-    frame = generations(6, 3, systems=("m1", "m2")).filter(there & ((pl.col("item") != "i04") | (pl.col("repeat") < 3)))
-    found = assay.separability(outputs(frame), method="none")
+    most = pl.col("item").replace_strict({"i04": 2, "i05": 3}, default=5)
+    whole = generations(6, 5, systems=("m1", "m2"))
+    found = assay.separability(outputs(whole.filter(there & (pl.col("repeat") <= most))), method="none")
     assert [str(one) for one in found.exclusions] == ["1 item (i03): outputs of only one system"]
-    assert "2 to 3 outputs per system and item" in found.notes[0]
+    assert "2 to 5 outputs per system and item; all are used" in found.notes
+    assert not any("outputs per system" in note for note in assay.separability(outputs(whole), method="none").notes)
 
 
 # -- several benchmarks, and how much depends on K, C and temperature ----------------------------------
@@ -441,44 +437,36 @@ def test_a_sweep_of_what_is_not_there_is_refused(options, words):
         assay.separability_sweep(told_apart(5, 0.5, 5), baseline="hot")
 
 
-# -- alignments by hand -------------------------------------------------------------------------------
+# -- stability by hand --------------------------------------------------------------------------------
 
 
-def test_an_output_is_not_compared_with_itself():
-    scores = np.array([[1.0, 0.2, 0.6], [0.2, 1.0, 0.4], [0.6, 0.4, 1.0]])
-    assert _alignment(scores, np.array([0, 1, 2]), np.array([0, 1, 2])) == pytest.approx((0.2 + 0.6 + 0.4) / 3)
-    assert _alignment(scores, np.array([0, 1]), np.array([2, 2])) == pytest.approx((0.6 + 0.4) / 2)
-    assert _alignment(scores, np.array([0, 2]), np.array([0, 2])) == pytest.approx(0.6)
+def test_one_comparison_is_as_far_from_all_as_each_score():
+    """Of two equal and two different pairs across systems, one is half of the scale from their mean, two are less."""
+    rows = [("q", who, k, text) for who in ("m1", "m2") for k, text in enumerate("ab")]
+    found = assay.separability(
+        outputs(pl.DataFrame(rows, schema=["item", "annotator", "repeat", "label"], orient="row")),
+        similarity=lambda a, b: float(a == b), method="none", span="none",
+    )  # fmt: skip
+    shares = found.stability(k=[], c=[1, 2, 4], n_draws=60)
+    assert shares["mean_difference"][0] == 0.5
+    assert 0 < shares["mean_difference"][1] < 0.35  # 1/3 of draws of two are .5 away
+    assert shares["mean_difference"][2] == 0
+    assert -0.7 < shares["mean"][0] < -0.3
 
 
-def test_outputs_of_two_systems_meet_in_all_pairs_or_in_some():
-    scores = np.arange(12.0).reshape(3, 4)
-    rng = np.random.default_rng(1)
-    assert _cross_alignment(scores, None, rng) == _cross_alignment(scores, 5, None) == scores.mean()
-    assert _cross_alignment(scores, 12, rng) == pytest.approx(scores.mean())
-    drawn = {_cross_alignment(scores, 1, rng) for _ in range(200)}
-    assert drawn == set(scores.ravel().tolist())
-    assert np.mean([_cross_alignment(scores, 3, rng) for _ in range(400)]) == pytest.approx(5.5, abs=0.4)
+def test_agreement_of_other_separabilities_by_hand():
+    base = separable((None, "a", "b", 1.0, 3), each=(0.0, 1.0, 2.0))
 
+    def of(values):
+        return replace(base, items=base.items.with_columns(item=pl.Series(list("uvw")), separability=pl.Series(values)))
 
-def test_how_near_some_ways_come_to_one():
-    whole = np.array([0.0, 1.0, 2.0])
-    found = _agreement(np.array([[1.0, 2.0, 3.0], [2.0, 1.0, 0.0], [5.0, 5.0, 5.0]]), whole)
-    # Correlations 1 and −1, of a constant none; differences 1 1 1, 2 0 2 and 5 4 3; means of nine numbers.
-    assert found["correlation"] == pytest.approx(0)
-    assert found["mean_difference"] == pytest.approx((3 + 4 + 12) / 9)
-    assert found["mean"] == pytest.approx(24 / 9)
-    assert found["items"] == 3
-    assert np.isnan(_agreement(np.array([[5.0, 5.0, 5.0]]), whole)["correlation"])
-    assert np.isnan(_agreement(np.array([[1.0, 2.0, 3.0]]), np.full(3, 2.0))["correlation"])
-
-
-@pytest.mark.parametrize(
-    ("first", "second", "words"),
-    [([3, 3], [3, 3], ()), ([3, 2], [5, 3], ("2 to 5 outputs per system and item; all are used",))],
-)
-def test_uneven_numbers_of_outputs_are_said_with_their_range(first, second, words):
-    assert _uneven(pl.DataFrame({"k_first": first, "k_second": second})) == words
+    others = {"more": of([1.0, 2.0, 3.0]), "turned": of([2.0, 1.0, 0.0]), "flat": of([5.0, 5.0, 5.0])}
+    found = of([0.0, 1.0, 2.0]).stability(k=[], c=[], others=others)
+    assert found["correlation"].to_list() == pytest.approx([1, -1, np.nan], nan_ok=True)
+    assert found["mean_difference"].to_list() == pytest.approx([1, 4 / 3, 4])
+    assert found["mean"].to_list() == [2, 1, 5]
+    assert found["items"].to_list() == [3] * 3
+    assert np.isnan(of([2.0, 2.0, 2.0]).stability(k=[], c=[], others=others)["correlation"][0])
 
 
 # -- pictures and sentences, of tables by hand ---------------------------------------------------------
@@ -496,10 +484,9 @@ def separable(*rows, each=(0.0, 1.0, 2.0, 3.0, 4.0)):
         for k, (group, first, second, _, _) in enumerate(rows) if group is not None or len(rows) == 1 for value in each
     ]  # fmt: skip
     text = dict.fromkeys(("group", "first", "second"), pl.String)
-    return SimpleNamespace(
+    return replace(
+        assay.separability(outputs(generations(2, 2, systems=("a", "b"))), similarity="rouge-l", method="jackknife"),
         rows=pl.DataFrame(table, schema_overrides=text), items=pl.DataFrame(items, schema_overrides=text),
-        groups=tuple(dict.fromkeys(row[0] for row in rows if row[0] is not None)),
-        run=SimpleNamespace(closing=lambda intervals: [f"intervals: {intervals}"]),
     )  # fmt: skip
 
 
@@ -516,41 +503,41 @@ def names_of(axis):
 def test_groups_show_the_middle_90_and_50_percent_of_their_items():
     """Of 0, 1, 2, 3, 4 the middle 90% are .2 to 3.8, the middle 50% are 1 to 3; the second group has all one higher."""
     given = separable((None, "a", "b", 2.0, 10), ("art", "a", "b", 1.0, 5), ("law", "a", "b", 3.0, 5))
-    ax = Separability.plot_groups(given)
+    ax = given.plot_groups()
     assert names_of(ax.yaxis) == ["art", "law"]  # one pair needs no name; all items together are no group
     assert strips_of(ax) == [(1, 1.2, 3.6, 0.16), (1, 2, 2, 0.44), (0, 2.2, 3.6, 0.16), (0, 3, 2, 0.44)]
     assert ax.get_xlabel() == "separability"
     means = [float(line.get_xdata()[0]) for line in ax.lines if len(line.get_xydata()) == 1]
     assert means == [1.0, 3.0]
-    several = Separability.plot_groups(separable(("art", "a", "b", 1.0, 5), ("art", "a", "c", 3.0, 5)))
+    several = separable(("art", "a", "b", 1.0, 5), ("art", "a", "c", 3.0, 5)).plot_groups()
     assert names_of(several.yaxis) == ["art, a & b", "art, a & c"]
     assert strips_of(several)[2] == (0, 1.2, 3.6, 0.16)
-    seconds = Separability.plot_groups(separable(("art", "a", "b", 1.0, 5), ("law", "c", "b", 3.0, 5)))
+    seconds = separable(("art", "a", "b", 1.0, 5), ("law", "c", "b", 3.0, 5)).plot_groups()
     assert names_of(seconds.yaxis) == ["art, a & b", "law, c & b"]
-    alone = Separability.plot_groups(separable((None, "a", "b", 2.0, 5)))
+    alone = separable((None, "a", "b", 2.0, 5)).plot_groups()
     assert (names_of(alone.yaxis), len(alone.patches)) == (["a & b"], 2)
 
 
 def test_the_histogram_has_a_line_a_pair_over_sixteen_edges_of_all_values():
     given = separable(("art", "a", "b", 1.0, 5), ("art", "a", "c", 1.0, 5), ("law", "a", "b", 1.0, 5))
-    ax = Separability.plot(given)
+    ax = given.plot()
     assert [(s.get_label(), s.get_data().values.sum()) for s in ax.patches] == [("a, b", 10), ("a, c", 5)]
     edges = ax.patches[0].get_data().edges
     assert (len(edges), edges[0], edges[-1]) == (16, 0, pytest.approx(6))  # of the third 2 to 6
     # 15 bins of .4: 0, 1, 2, 3, 4 of the first lie in bins 0, 2, 5, 7 and 10, one higher each of the second.
     assert np.flatnonzero(ax.patches[1].get_data().values).tolist() == [2, 4, 7, 9, 12]
     assert (ax.get_xlabel(), ax.get_ylabel(), ax.get_title("left")) == ("separability", "items", "")
-    law = Separability.plot(given, group="law")
+    law = given.plot(group="law")
     assert [(s.get_label(), s.get_data().values.sum()) for s in law.patches] == [("a, b", 5)]
     assert law.patches[0].get_data().edges.tolist() == edges.tolist()
     with pytest.raises(DataError, match="did you mean 'art'"):
-        Separability.plot(given, group="arts")
+        given.plot(group="arts")
 
 
 @pytest.mark.parametrize("further", [0, 1])
 def test_pairs_beyond_the_colours_are_counted(further):
     n = len(pictures.PALETTE)
-    ax = Separability.plot(separable(*((f"g{k}", "a", f"s{k}", 1.0, 5) for k in range(n + further))))
+    ax = separable(*((f"g{k}", "a", f"s{k}", 1.0, 5) for k in range(n + further))).plot()
     assert len(ax.patches) == n
     assert len({one.get_edgecolor() for one in ax.patches}) == n
     assert ax.get_title("left") == (f"first {n} of {n + 1} pairs of systems" if further else "")
@@ -558,13 +545,14 @@ def test_pairs_beyond_the_colours_are_counted(further):
 
 def test_each_row_is_a_sentence():
     given = separable((None, "a", "b", 0.2, 1), ("art", "a", "b", 0.3, 5))
-    assert Separability.summary(given).split("\n") == [
+    *lines, how, _ = given.summary().split("\n")
+    assert lines == [
         "a vs. b: mean separability 0.200 [0.10, 0.30] (1 item). Mean similarity: within a 0.500, within b 0.250, "
         "between 0.125.",
         "a vs. b, art: mean separability 0.300 [0.20, 0.40] (5 items). Mean similarity: within a 0.500, within b "
         "0.250, between 0.125.",
-        "intervals: True",
     ]
+    assert how.startswith("Intervals: 95% jackknife interval")
 
 
 def swept(mean=0.4):
@@ -581,28 +569,31 @@ def swept(mean=0.4):
         for k, (varied, value) in enumerate((("all", "K = 4"), ("k", "2"), ("c", "1"), ("heat", "0.7"), ("k", "1")))
         for i in range(5)
     ]  # fmt: skip
-    run = SimpleNamespace(closing=lambda intervals: [f"intervals: {intervals}"])
-    return SimpleNamespace(rows=pl.DataFrame(rows), items=pl.DataFrame(items), run=run)
+    found = assay.separability_sweep(
+        outputs(generations(2, 2, systems=("a", "b"))), similarity="rouge-l", method="jackknife"
+    )  # fmt: skip
+    return replace(found, rows=pl.DataFrame(rows), items=pl.DataFrame(items))
 
 
 def test_a_sweep_in_sentences_says_what_each_way_changes():
-    assert SeparabilitySweep.summary(swept()).split("\n") == [
+    found = swept().summary().split("\n")
+    assert found[:4] == [
         "All outputs (K = 4): mean separability 0.400 [0.100, 0.500] (7 items).",
         "K = 2: 0.350, change −0.050 [−0.123, +0.010]; r = 0.88 over items.",
         "C = 1: 0.450, change +0.050 [−0.123, +0.010]; r = 0.90 over items.",
         "heat = 0.7: 0.300, change −0.100 [−0.123, +0.010].",
-        "intervals: True",
     ]
+    assert found[4].startswith("Intervals: 95% jackknife interval")
 
 
 def test_a_sweep_is_drawn_a_row_a_way_with_a_line_at_the_mean_of_all_outputs():
-    ax = SeparabilitySweep.plot(swept())
+    ax = swept().plot()
     assert names_of(ax.yaxis) == ["all outputs", "K = 2", "C = 1", "heat = 0.7"]
     # Items of way k are k to k + 4, so their middle half begins at k + 1; those of K = 1 are in no row.
     assert strips_of(ax)[1::2] == [(3 - k, k + 1, 2, 0.44) for k in range(4)]
     dotted = [line.get_xdata()[0] for line in ax.lines if line.get_linestyle() == ":"]
     assert dotted == [0.4]
-    unknown = SeparabilitySweep.plot(swept(None))
+    unknown = swept(None).plot()
     assert not [line for line in unknown.lines if line.get_linestyle() == ":"]
 
 

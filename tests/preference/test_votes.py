@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 from pathlib import Path
-from types import SimpleNamespace
 
 import numpy as np
 import polars as pl
@@ -24,11 +23,6 @@ from assay.preference.votes import (
     SetSettings,
     Votes,
     VotesSettings,
-    _merge_names,
-    _numbers,
-    _refuse_votes,
-    _take_turns,
-    _uniform,
     chosen_items,
     has_separability,
     has_votes,
@@ -206,14 +200,12 @@ def test_values_are_of_those_who_were_asked_about():
         assert set(assay.consistency(votes, method="none", who=[who]).values["who"]) == wanted
 
 
-def test_a_chance_depends_on_what_it_is_for_and_lies_between_0_and_1():
-    drawn = np.array([_uniform(1, "item", k) for k in range(400)])
-    assert ((drawn > 0) & (drawn < 1)).all()
-    # The mean of 400 has a standard error of .29 / 20, shares of each tenth one of .015.
-    assert drawn.mean() == pytest.approx(0.5, abs=0.05)
-    assert np.histogram(drawn, 10, (0, 1))[0] / 400 == pytest.approx(0.1, abs=0.06)
-    assert len(set(drawn.tolist())) == 400
-    assert _uniform(1, "item", 7) == drawn[7]
+def test_each_item_is_as_likely_to_be_drawn_and_a_draw_depends_on_the_seed_alone():
+    """Of ten items of one separability 400 draws of one take each tenth, with a standard error of .015."""
+    items = items_of(np.full(10, 0.5))
+    drawn = [chosen_items(items, 1, "weighted", seed)["item"].item() for seed in range(400)]
+    assert [drawn.count(name) / 400 for name in items["item"]] == pytest.approx([0.1] * 10, abs=0.06)
+    assert chosen_items(items[::-1], 1, "weighted", 7)["item"].item() == drawn[7]
 
 
 # -- by hand ------------------------------------------------------------------------------------------
@@ -234,9 +226,12 @@ def test_ranges_of_separability_are_of_equal_width():
     assert strata(np.full(3, 0.5)).tolist() == [0, 0, 0]
 
 
-def test_groups_take_turns_the_most_separable_first():
-    order, group = np.array([10, 11, 12, 13, 14]), np.array([0, 0, 2, 0, 1])
-    assert _take_turns(order, group).tolist() == [12, 14, 10, 11, 13]
+def test_ranges_take_turns_the_most_separable_first():
+    items = items_of(np.array([0.0, 0.05, 0.1, 0.3, 1.0]))  # of four ranges, three in the lowest and none in the third
+    chosen = [set(chosen_items(items, n, "stratified")["item"]) for n in range(1, 6)]
+    assert chosen[:3] == [{"i04"}, {"i04", "i03"}, {"i04", "i03"} | chosen[2]]
+    low = [(chosen[n] - chosen[n - 1]).pop() for n in (2, 3, 4)]
+    assert sorted(low) == ["i00", "i01", "i02"]
 
 
 def test_each_two_systems_have_their_own_items():
@@ -257,24 +252,26 @@ def test_each_two_systems_have_their_own_items():
     ],
 )
 def test_further_names_are_put_between_those_there_are(names, others, both, moved, where):
-    found, (first, second) = _merge_names(pl.Series(list(names)), pl.Series(list(others)))
-    assert found.to_list() == list(both)
-    assert (None if first is None else first.tolist()) == moved
-    assert second.tolist() == where
+    one, two = (
+        arrays(*((k, 0, "a", "b", 1) for k in range(len(items))), items=items, people="p") for items in (names, others)
+    )
+    found = one.combine(two)
+    assert found.items.to_list() == list(both)
+    assert found.item.tolist() == [*(moved or range(len(names))), *where]
 
 
 @pytest.mark.parametrize(
     ("strange", "words"),
     [
-        ([False, True, False], "the vote of 'bob' on item 'i2' is odd$"),
-        ([False, True, True], "the vote of 'bob' on item 'i2' is odd; 1 other vote likewise$"),
-        ([True, True, True], "the vote of 'ann' on item 'i1' is odd; 2 other votes likewise$"),
+        ([False, True, False], r"the vote of 'bob' on item 'i2' compares a system with itself \(a\)$"),
+        ([False, True, True], r"the vote of 'bob' on item 'i2' .* \(a\); 1 other vote likewise$"),
+        ([True, True, True], r"the vote of 'ann' on item 'i1' .* \(a\); 2 other votes likewise$"),
     ],
 )
 def test_the_first_strange_vote_is_named_and_the_others_are_counted(strange, words):
-    rows = pl.DataFrame({"annotator": ["ann", "bob", "cho"], "item": ["i1", "i2", "i3"]})
+    rows = [(f"i{k + 1}", who, "a", "a" if strange[k] else "b", -1) for k, who in enumerate(("ann", "bob", "cho"))]
     with pytest.raises(assay.errors.DataError, match=words):
-        _refuse_votes(SimpleNamespace(labels=rows), np.array(strange), "is odd")
+        assay.ratings(votes_of(frame_of(rows)))
 
 
 @pytest.mark.parametrize(
@@ -288,10 +285,17 @@ def test_the_first_strange_vote_is_named_and_the_others_are_counted(strange, wor
     ],
 )
 def test_text_that_is_a_number_in_every_row_is_one(values, dtype):
-    found = _numbers(pl.Series(values, dtype=pl.String))
+    def read(column):
+        rows = [(f"i{k}", "w", "a", "b", -1) for k in range(len(column))]
+        frame = frame_of(rows).with_columns(x=column)
+        return Votes.of(Annotations.from_frame(frame, scale="preference"), RatingSettings(), "ratings", "x").columns[
+            "x"
+        ]
+
+    found = read(pl.Series(values, dtype=pl.String))
     assert found.dtype == dtype
     assert found.null_count() == values.count(None)
-    assert _numbers(pl.Series([True])).dtype == pl.Boolean
+    assert read(pl.Series([True])).dtype == pl.Boolean
 
 
 @pytest.mark.parametrize(
@@ -319,10 +323,9 @@ def test_what_is_a_table_of_votes(criteria, kind, columns, votes):
     [(pl.Series([0.1, 0.2]), True), (pl.Series([0.1, None]), False), (pl.Series(["a", "b"]), False), (None, False)],
 )
 def test_separability_is_known_where_every_vote_has_a_number(column, known):
-    none = SimpleNamespace(columns=[])
-    items = SimpleNamespace(columns=[] if column is None else ["separability"])
-    table = SimpleNamespace(labels=none, items=items, annotators=none, names={}, column=lambda name: column)
-    assert has_separability(table) is known
+    items = pl.DataFrame({"item": ["i", "j"]} | ({} if column is None else {"separability": column}))
+    rows = [("i", "w", "a", "b", -1), ("j", "w", "a", "b", 1)]
+    assert has_separability(Annotations.from_frame(frame_of(rows), scale="preference", items=items)) is known
 
 
 # -- votes as arrays ------------------------------------------------------------------------------------
@@ -408,27 +411,34 @@ def test_some_votes_keep_the_systems_and_items_that_they_are_about():
     assert (both.systems, both.items.to_list()) == (("a", "b"), ["i", "j"])
 
 
+def read_votes(rows, **options):
+    """The votes of some rows as a leaderboard has them."""
+    return assay.ratings(votes_of(frame_of(rows)), method="none", prior=1.0, **options).votes
+
+
 def test_items_without_a_vote_are_left_out_and_the_others_sorted():
-    votes = arrays(*SIX, items=("z", "k"), clusters=np.array([7, 9]))._sort_items()
-    assert (votes.items.to_list(), votes.clusters.tolist()) == (["k", "z"], [9, 7])
-    assert votes.item.tolist() == [1, 1, 0, 0, 0, 1]
-    fewer = arrays(*SIX, items=("i", "j", "k"))._sort_items()
-    assert fewer.items.to_list() == ["i", "j"]
+    rows = [("z", "p", "a", "b", -1), ("y", "p", "a", "c", 1), ("k", "q", "b", "a", 1), ("z", "q", "a", "b", 0)]
+    votes = read_votes(rows)
+    assert (votes.items.to_list(), votes.item.tolist()) == (["k", "y", "z"], [2, 1, 0, 2])
+    fewer = read_votes(rows, systems=["a", "b"], clusters="item")
+    assert (fewer.items.to_list(), fewer.item.tolist()) == (["k", "z"], [1, 0, 1])
+    assert len(set(fewer.clusters.tolist())) == 2
 
 
 def test_systems_that_are_not_wanted_take_their_votes_along():
-    found = arrays(*SIX)._keep_systems(["b", "a"])
+    rows = [("ij"[item], "pqm"[who], first, second, label) for item, who, first, second, label in SIX]
+    found = read_votes(rows, systems=["b", "a"])
     assert (found.systems, len(found), found.label.tolist()) == (("a", "b"), 5, [-1, 1, 0, 1, -1])
     assert found.exclusions == (Exclusion("vote", 1, "on a system that systems=... does not name"),)
-    every = arrays(*SIX)._keep_systems(["c", "b", "a"])
+    every = read_votes(rows, systems=["c", "b", "a"])
     assert (every.systems, every.exclusions, len(every)) == (("a", "b", "c"), (), 6)
-    assert arrays(*SIX)._keep_systems(None).exclusions == ()
+    assert read_votes(rows).exclusions == ()
     with pytest.raises(DesignError, match="needs at least two systems"):
-        arrays(*SIX)._keep_systems(["a", "a"])
+        read_votes(rows, systems=["a", "a"])
     with pytest.raises(DesignError, match=r"no vote compares two of b.* c"):
-        arrays(*SIX)._keep_systems(["b", "c"])
+        read_votes(rows, systems=["b", "c"])
     with pytest.raises(DataError, match="'d'"):
-        arrays(*SIX)._keep_systems(["a", "d"])
+        read_votes(rows, systems=["a", "d"])
 
 
 def test_further_votes_bring_their_own_systems_items_and_raters():

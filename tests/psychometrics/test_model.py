@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from types import SimpleNamespace
 
 import numpy as np
@@ -12,52 +13,67 @@ from rated import model_of, planted
 from assay.errors import DataError
 from assay.psychometrics import words
 from assay.psychometrics.raters import model as module
+from assay.psychometrics.raters.density import Density
 from assay.psychometrics.raters.fit import Chains
-
-
-@pytest.fixture
-def links(monkeypatch):
-    """What the table says of its raters."""
-    said = {"links": [], "turned": (), "alone": ()}
-    monkeypatch.setattr(module, "link_cautions", lambda table, together, what, symbol: said["links"])
-    monkeypatch.setattr(module, "raters_upside_down", lambda table, alpha: said["turned"] if alpha < 0.2 else None)
-    monkeypatch.setattr(module, "raters_alone", lambda table: said["alone"])
-    return said
-
+from assay.psychometrics.raters.model import fit_cautions
 
 MODES = {"mode": [1], "share": [1.0], "severity_apart": [0.0], "variability_apart": [0.0]}
 FITS = {"annotator": ["a", "b"], "p": [0.5, 0.5], "misfit": [0.0, 0.0]}
 
 
-def cautions(modes=None, checked=None, psi=(0.5, 0.5)) -> list[str]:
-    found = SimpleNamespace(
-        table=SimpleNamespace(raters=("a", "b"), linear=False), settings=SimpleNamespace(confidence=0.95, object=None),
-        density=SimpleNamespace(layout=SimpleNamespace(traits=(), unit=1.0)),
-        variability=SimpleNamespace(value=np.array(psi)),
-    )  # fmt: skip
-    return list(module._cautions(found, pl.DataFrame(checked or FITS), pl.DataFrame(modes or MODES)))
+RATERS = planted([[[0.0, 0.0]]])
+"""Two raters who give 40 items the same labels."""
 
 
-def test_a_model_of_sound_labels_warns_of_nothing(links):
+def cautions(modes=None, checked=None, psi=(0.5, 0.5), confidence=0.95, **columns) -> list[str]:
+    """Cautions about a fit of two raters, with other columns of their table."""
+    found = planted([[[0.0, 0.0]]], log_psi=np.log([[psi]]), confidence=confidence)
+    table = dataclasses.replace(found.table, **columns)
+    found = dataclasses.replace(found, density=Density(table, found.density.layout))
+    return list(fit_cautions(found, pl.DataFrame(checked or FITS), pl.DataFrame(modes or MODES)))
+
+
+def test_a_model_of_sound_labels_warns_of_nothing():
     assert cautions() == []
-    links["links"] = ["one"]
-    assert cautions() == ["one"]
+    table = RATERS.table
+    apart = cautions(item=table.item + 40 * table.rater, subject=table.subject + 40 * table.rater,
+                     items=tuple(f"i{k}" for k in range(80)), subjects=tuple(f"i{k}" for k in range(80)))  # fmt: skip
+    assert apart[0].startswith("raters form 2 disjoint subsets")
 
 
-def test_raters_turned_round_and_alone_are_named(links):
-    links["turned"] = (("a", -0.51), ("b", -0.2))
-    assert cautions()[0].startswith(
-        "labels are negatively correlated with the others': a (r = −0.51 with the mean of the others), b (r "
-        "= −0.20 with"
+def test_raters_turned_round_and_alone_are_named():
+    table = RATERS.table
+    # One in four labels of b is that of a; the others are the other way round.
+    turned = np.where((table.rater == 1) & (table.item % 4 > 0), 2 - table.value, table.value)
+    (said,) = cautions(value=turned)
+    r = np.corrcoef(turned[table.rater == 0], turned[table.rater == 1])[0, 1]
+    assert said.startswith(
+        f"labels are negatively correlated with the others': a (r = −{-r:.2f} with the mean of the others), "
+        f"b (r = −{-r:.2f} with"
     )
-    links["turned"], links["alone"] = (), ("a",)
-    assert cautions()[0].startswith("almost every label of a is the only one of its item")
-    links["alone"] = ("a", "b")
-    assert cautions()[0].startswith("almost every label of all raters is the only one")
+    # Six in ten: r is about −.2, which 40 items do not show at level .05 (one-sided p = .11, for two raters .22).
+    weak = np.where((table.rater == 1) & (table.item % 5 < 3), 2 - table.value, table.value)
+    assert cautions(value=weak) == []
+    assert "negatively correlated" in cautions(value=weak, confidence=0.7)[0]
+    # Of 40 items of a and 40 of b the first is of both.
+    both = {"items": tuple(f"i{k}" for k in range(80)), "subjects": tuple(f"i{k}" for k in range(80))}
+    item = np.where((table.rater == 1) & (table.item > 0), table.item + 39, table.item)
+    lonely = cautions(item=item, subject=item, **both)
+    assert any(one.startswith("almost every label of all raters is the only one") for one in lonely)
+
+
+def test_one_rater_alone_is_named():
+    """Two raters of 40 items, and the first of 960 more."""
+    table = RATERS.table
+    more = {"item": np.arange(40, 1000), "rater": 0, "criterion": 0, "group": 0, "subject": np.arange(40, 1000)}
+    columns = {name: np.r_[getattr(table, name), np.broadcast_to(one, 960)] for name, one in more.items()}
+    names = tuple(f"i{k}" for k in range(1000))
+    said = cautions(**columns, value=np.r_[table.value, np.arange(960) % 3], items=names, subjects=names)
+    assert any(one.startswith("almost every label of a is the only one of its item") for one in said)
 
 
 @pytest.mark.parametrize(("psi", "named"), [((0.15, 0.5), False), ((0.149, 0.5), True)])
-def test_a_rater_without_scatter_is_named_below_015(links, psi, named):
+def test_a_rater_without_scatter_is_named_below_015(psi, named):
     found = cautions(psi=psi)
     assert [one.split(" is below")[0] for one in found] == (["ψ of a"] if named else [])
 
@@ -81,7 +97,7 @@ def test_a_rater_without_scatter_is_named_below_015(links, psi, named):
         (0.4, 0.05, 0.05, None),
     ],
 )
-def test_another_mode_that_says_something_else_is_warned_of(links, share, phi, psi, said):
+def test_another_mode_that_says_something_else_is_warned_of(share, phi, psi, said):
     modes = {"mode": [1, 2, 3], "share": [0.9, share, 0.01], "severity_apart": [9.0, phi, 5.0],
              "variability_apart": [9.0, psi, 5.0]}  # fmt: skip
     found = cautions(modes)
@@ -91,7 +107,7 @@ def test_another_mode_that_says_something_else_is_warned_of(links, share, phi, p
 
 
 @pytest.mark.parametrize(("p", "misfit", "named"), [(0.01, 0.051, True), (0.011, 0.5, False), (0.001, 0.05, False)])
-def test_labels_that_the_model_does_not_expect_are_warned_of(links, p, misfit, named):
+def test_labels_that_the_model_does_not_expect_are_warned_of(p, misfit, named):
     found = cautions(checked={"annotator": ["a", "b"], "p": [p, 0.5], "misfit": [misfit, 0.0]})
     assert len(found) == (1 if named else 0)
     if named:
@@ -105,34 +121,27 @@ def test_labels_that_the_model_does_not_expect_are_warned_of(links, p, misfit, n
 # -- sentences ----------------------------------------------------------------------------------------
 
 
-def consistency(psi, p, monkeypatch) -> list[str]:
-    """Three raters with these ψ and p-values; replicates are the values themselves."""
-    asked = []
-    monkeypatch.setattr(module, "simultaneous_p", lambda value, away: asked.append((value, away)) or np.array(p))
-    rows = pl.DataFrame({"annotator": list("abc"), "psi": psi, "psi_low": [v / 2 for v in psi],
-                         "psi_high": [v * 2 for v in psi]})  # fmt: skip
-    value = np.array(psi)
-    found = SimpleNamespace(
-        rows=rows, variability=SimpleNamespace(value=value, replicates=np.stack([value, 2 * value]))
-    )
-    said = list(words.variability_lines(module._variability_rows(found, 0.05)))
-    ((at, away),) = asked
-    np.testing.assert_allclose(at, np.log(psi) - np.log(psi).mean())
-    np.testing.assert_allclose(away, np.stack([at, at]))
-    return said
+def consistency(psi, sd) -> list[str]:
+    """What is said of the ψ of three raters, whose logarithms are drawn with these standard deviations."""
+    fit = planted([[[0.0, 0.0, 0.0]]], log_psi=np.log([[psi]]))
+    drawn = fit.draws.copy()
+    drawn[:, 3:] += np.random.default_rng(1).normal(size=(len(drawn), 3)) * sd
+    said = model_of(dataclasses.replace(fit, draws=drawn)).sentences()
+    return [one for one in said if "variab" in one and not one.startswith(("ψ", "Model"))]
 
 
-def test_who_is_less_or_more_consistent_is_named(monkeypatch):
-    less, more, rest = consistency([0.9, 0.3, 0.5], [0.05, 0.01, 0.051], monkeypatch)
+def test_who_is_less_or_more_consistent_is_named():
+    less, more, rest = consistency([0.9, 0.3, 0.5], 0.1)
     assert less.startswith("Significantly more variable than the mean (ψ, categories): a (0.90 ")
     assert more.startswith("Significantly less variable than the mean (ψ, categories): b (0.30 ")
     assert rest == "1 of 3 raters: no significant difference in variability."
-    first, others = consistency([0.8, 0.1, 0.9], [0.01, 0.2, 0.01], monkeypatch)
+    first = consistency([0.8, 0.1, 0.9], 0.1)[0]
     assert first.index("c (") < first.index("a (")  # the most variable first
-    assert others.startswith("1 of 3 raters")
-    first = consistency([0.2, 3.0, 0.1], [0.01, 0.2, 0.01], monkeypatch)[0]
-    assert first.index("c (") < first.index("a (")
-    assert first.startswith("Significantly less variable")
+    less = consistency([0.2, 3.0, 0.1], 0.1)[1]
+    assert less.index("c (") < less.index("a (")
+    assert less.startswith("Significantly less variable")
+    # With ten times the spread nothing is known.
+    assert consistency([0.9, 0.3, 0.5], 1.0) == ["3 of 3 raters: no significant difference in variability."]
 
 
 @pytest.mark.parametrize("judges", [(), (0, 1, 2)])

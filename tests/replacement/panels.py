@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -10,6 +12,9 @@ import polars as pl
 
 from assay.data.annotations import Annotations
 from assay.data.scales import Ordinal
+from assay.estimation.intervals import EstimateByRule
+from assay.replacement.alt_test import AltTest, alt_test
+from assay.replacement.decision import VerdictTests
 
 
 def table(
@@ -48,3 +53,32 @@ def random_study(
     humans = {f"h{j}": some(answers(noise)) for j in range(n_humans)}
     judges = {"good": answers(judge_noise), "poor": answers(0.9)}
     return table(humans, judges, scale=Ordinal(1, 5))
+
+
+@functools.cache
+def some_test(alpha: float = 0.05) -> AltTest:
+    """The test of one judge on 20 items, with epsilon .1."""
+    return alt_test(random_study(1, n_items=20), "good", epsilon=0.1, alpha=alpha, min_items=5, method="none")
+
+
+P_VALUES = {
+    "replace": (0.01, 1.0), "do_not_replace": (1.0, 0.01), "mixed": (0.01, 0.01), "undecided": (0.5, 0.5),
+    "not_testable": (0.5, 0.5),
+}  # fmt: skip
+"""By verdict: p of non-inferiority and of being worse."""
+
+
+def planted_test(
+    judge: str, verdict: str, rho: float = 0.8, *, alpha: float = 0.05, p_item_level: float = 0.01, **more: Any
+) -> AltTest:
+    """A test with this verdict and ρ ± .1; with .01 of level more, the interval of ρ begins .04 lower."""
+
+    def verdict_tests() -> VerdictTests:
+        agree = None if verdict == "not_testable" else True
+        return VerdictTests(*P_VALUES[verdict], p_item_level, 0.01, 1.0, agree, None, 2, 2, alpha)
+
+    def ends(level: float) -> tuple[float, float]:
+        return rho - 0.1 - 4 * (level - 0.95), rho + 0.1
+
+    found = EstimateByRule(rho, rho - 0.1, rho + 0.1, 0.05, ends=ends)
+    return replace(some_test(alpha), judge=judge, advantage_probability=found, corrected=verdict_tests, **more)

@@ -5,19 +5,18 @@ from __future__ import annotations
 import json
 import math
 from collections import Counter
-from types import SimpleNamespace
 
 import numpy as np
 import polars as pl
 import pytest
-from panels import columns, random_study, table
+from panels import columns, planted_test, random_study, table
 
 from assay.data.annotations import Annotations
 from assay.data.scales import Ordinal, Text
 from assay.errors import DataError, DesignError
 from assay.estimation.intervals import Estimate
 from assay.replacement.alt_test import alt_test
-from assay.replacement.compare import SAMPLE_SIZE, JudgeComparison, _sample_size, compare_judges
+from assay.replacement.compare import SAMPLE_SIZE, JudgeComparison, compare_judges
 
 STUDY = random_study(1, n_items=120)
 
@@ -313,98 +312,85 @@ def test_it_reads_like_every_result():
 # -- in words, from numbers that are known -------------------------------------------------------------
 
 
-def compared(*judges, ceiling=None, lead=None, clear=False, n_verdicts=1, level=0.05):
+def compared(*judges, ceiling=None, lead=None, clear=False, level=0.05, p_item_level=0.01, **more):
     """Judges by (name, verdict, passes); the first is the best, the second the next."""
-    settings = SimpleNamespace(confidence=0.95, level=level)
-
-    def one(name, verdict, passed):
-        return SimpleNamespace(
-            judge=name, verdict=verdict, passed=passed, settings=settings, epsilon=0.1, n_verdicts=n_verdicts,
-            n_items=60, n_annotators=3, verdict_tests=SimpleNamespace(least=2),
-            advantage_probability=SimpleNamespace(
-                estimate=0.8, interval=lambda level: (round(0.8 - level / 10, 6), 0.9), low=0.7, high=0.9),
-        )  # fmt: skip
-
-    names = [name for name, *_ in judges]
-    found = SimpleNamespace(
-        tests={name: one(name, *how) for name, *how in judges}, best=names[0], lead=lead, lead_is_clear=clear,
-        next_best=names[1] if len(names) > 1 else None, ceiling=None if ceiling is None else one("mean", "", ceiling),
-        run=SimpleNamespace(closing=lambda: ["End."]), lead_doubt=None,
+    each = {"alpha": level, "n_items": 60, "p_item_level": p_item_level, **more}
+    tests = {name: planted_test(name, verdict, passed=passed, **each) for name, verdict, passed in judges}
+    names = list(tests)
+    return JudgeComparison(
+        tests=tests, traditional={}, traditional_name="mean_pearson", best=names[0], lead=lead, lead_is_clear=clear,
+        next_best=names[1] if len(names) > 1 else None, run=tests[names[0]].run,
+        ceiling=None if ceiling is None else planted_test("mean", "replace", passed=ceiling),
     )  # fmt: skip
-    found._lead_sentence = lambda other: JudgeComparison._lead_sentence(found, other)
-    return found
+
+
+def lines_of(*judges, **options):
+    """The sentences before the closing lines."""
+    found = compared(*judges, **options)
+    closing = found.run.closing()
+    lines = found.summary().splitlines()
+    assert lines[-len(closing) :] == closing
+    return lines[: -len(closing)]
 
 
 LEAD = Estimate(0.1, 0.02, 0.18, 0.04)
 
 
 def test_two_judges_in_words():
-    lines = JudgeComparison.summary(
-        compared(("a", "replace", True), ("b", "undecided", False), lead=LEAD, clear=True)
-    ).splitlines()
+    lines = lines_of(("a", "replace", True), ("b", "undecided", False), lead=LEAD, clear=True)
     assert lines == [
-        # Chosen among two: an interval of level 1 - .05 / 2 = .975.
-        "Highest advantage probability: a, 0.80 [0.70, 0.90] (interval adjusted for selecting the best of 2).",
+        # Chosen among two: an interval of level 1 - .05 / 2 = .975, which begins .1 lower.
+        "Highest advantage probability: a, 0.80 [0.60, 0.90] (interval adjusted for selecting the best of 2).",
         "a − b: 0.10 [0.02, 0.18], same items; a is significantly higher.",
         "Replace (1 of 2): a.",
         "Undecided (1 of 2): b.",
         "Published rule: 1 of 2 judges pass (ε = 0.1): a.",
         "Probability of any false Replace among 2 judges: up to 0.10 (each at 0.05, not adjusted).",
-        "End.",
     ]
 
 
 def test_comparison_summary_explains_doubtful_lead():
-    found = compared(("a", "undecided", True), ("b", "replace", False), lead=LEAD)
-    found.lead_doubt, test = "item_level_agreement_undecided", found.tests["a"]
-    test.settings.min_agreement_ratio, test.p_of = 0.5, {"item_level_agreement_undecided": 0.31}.get
-    assert JudgeComparison.summary(found).splitlines()[1] == (
+    assert lines_of(("a", "undecided", True), ("b", "replace", False), lead=LEAD, p_item_level=0.31)[1] == (
         "a − b: 0.10 [0.02, 0.18], same items. This does not rank a higher: item-level agreement is not "
         "demonstrated (p = 0.310)."
     )
 
 
 def test_comparison_summary_adjusts_interval_of_best():
-    asked = []
-    found = compared(("a", "replace", True), *((f"b{k}", "replace", True) for k in range(4)), lead=LEAD)
-    rho = found.tests["a"].advantage_probability
-    rho.interval = lambda level: asked.append(level) or (0.7, 0.9)
-    JudgeComparison.summary(found)
-    assert asked == pytest.approx([0.99])  # 1 - .05 / 5
+    judges = [(name, "replace", True) for name in "abcde"]
+    # At the level 1 − .05 / 5 = .99, where it begins .16 lower.
+    assert lines_of(*judges, lead=LEAD)[0].startswith("Highest advantage probability: a, 0.80 [0.54, 0.90]")
 
 
 def test_comparison_summary_of_one_judge():
-    lines = JudgeComparison.summary(compared(("a", "do_not_replace", False))).splitlines()
+    lines = lines_of(("a", "do_not_replace", False))
     assert lines == [
         "Highest advantage probability: a, 0.80 [0.70, 0.90].",
         "Do not replace (1 of 1): a.",
         "Published rule: 0 of 1 judges pass (ε = 0.1).",
-        "End.",
     ]
 
 
 def test_comparison_summary_has_correction_and_ceiling():
     def lines(**more):
         judges = [(name, "replace", True) for name in "abc"]
-        return JudgeComparison.summary(compared(*judges, lead=LEAD, **more)).splitlines()
+        return lines_of(*judges, lead=LEAD, **more)
 
     assert lines()[1] == "a − b: 0.10 [0.02, 0.18], same items; no significant difference."
     corrected = "Probability of any false Replace among 3 judges: at most 0.05 (Holm-adjusted)."
     assert corrected in lines(n_verdicts=3)
-    assert lines(level=0.4)[-2].endswith("up to 1.00 (each at 0.4, not adjusted).")
-    assert lines(ceiling=False)[-2] == (
+    assert lines(level=0.4)[-1].endswith("up to 1.00 (each at 0.4, not adjusted).")
+    assert lines(ceiling=False)[-1] == (
         "The mean does not pass the published rule either: these data are too few to show that any judge passes."
     )
     assert "either" not in "".join(lines(ceiling=True))
 
 
-@pytest.mark.parametrize(
-    ("reason", "numbers"),
-    [("comparison_undecided", [90, 60, None]), ("item_level_agreement_undecided", [90, 60, None]), ("", [None] * 3),
-     ("too_few_clusters", [None] * 3)],
-)  # fmt: skip
-def test_comparison_table_has_sample_size_if_items_help(reason, numbers):
-    test = SimpleNamespace(reason=reason, sample_size=SimpleNamespace(n_items=90, low=60, high=None))
-    found = _sample_size(test)
-    assert list(found.values()) == numbers
-    assert list(found) == list(SAMPLE_SIZE)
+def test_comparison_table_has_sample_size_if_items_help():
+    found = compared(("a", "replace", True), ("b", "undecided", False), ("c", "do_not_replace", False), lead=LEAD)
+    assert [test.reason for test in found.tests.values()] == ["", "comparison_undecided", "worse_than_half"]
+    needed = found.tests["b"].sample_size
+    assert needed.n_items is not None
+    assert found.table.select(SAMPLE_SIZE).rows() == [
+        (None,) * 3, (needed.n_items, needed.low, needed.high), (None,) * 3
+    ]  # fmt: skip

@@ -2,24 +2,18 @@
 
 from __future__ import annotations
 
-from types import SimpleNamespace
-
 import numpy as np
 import polars as pl
 import pytest
 
 import assay
 from assay.data.annotations import Answers
+from assay.data.names import Coded, NameParts
 from assay.data.scales import Interval, Nominal, Ordinal, Preference, Text
 from assay.replacement.panel import (
     AltTestSettings,
     AltTestTable,
     Rule,
-    _all_texts,
-    _normalise,
-    _quality,
-    _refuse_too_few,
-    _score_for,
     labels_of,
 )
 from assay.similarity.registry import as_similarity
@@ -28,7 +22,6 @@ from assay.statistics.strata import Stratification, all_strata, known_columns
 
 WORDS = Nominal(("bad", "good"))
 NUMBERS = Nominal((1, 2))
-MIXED = Nominal(("bad", 2))
 STEPS = Ordinal(1, 5)
 GRADES = Ordinal(["low", "mid", "high"])
 SIDES = Preference()
@@ -36,9 +29,27 @@ GRADED = Preference(("slightly", "clearly"))
 SHARE = Interval(0, 1)
 
 
+EXAMPLES = {
+    WORDS: ["bad", "good"], NUMBERS: [1, 2], STEPS: [1, 5], GRADES: ["low", "high"],
+    SIDES: [-1, 1], GRADED: [-2, 1], SHARE: [0.0, 1.0], Text(): ["red", "blue"],
+}  # fmt: skip
+"""Two labels on each scale."""
+
+
+def labels_on(scale, humans=("ann", "bob"), judges=("m",), labels=None, **options):
+    """Four items with labels by everyone, the same two labels in turn."""
+    one, two = EXAMPLES[scale] if labels is None else labels
+    rows = [(f"i{k}", who, (one, two)[k % 2]) for who in (*humans, *judges) for k in range(4)]
+    frame = pl.DataFrame(rows, schema=["item", "annotator", "label"], orient="row")
+    return assay.Annotations.from_frame(frame, judges=list(judges), scale=scale, **options)
+
+
+def table_of(scale, labels=None, **options):
+    return AltTestTable.of(labels or labels_on(scale), AltTestSettings(**{"epsilon": 0.1} | options))
+
+
 def score_of(scale, **options):
-    ratings = SimpleNamespace(scale=scale, source=SimpleNamespace(categories=("x", "y")))
-    return _score_for(ratings, AltTestSettings(epsilon=0.1, **options)).name
+    return table_of(scale, **options).score.name
 
 
 # -- which score --------------------------------------------------------------------------------------
@@ -81,7 +92,6 @@ def test_score_is_similarity_if_given():
         (WORDS, {"score": "similarity"}, "text labels require similarity="),
         (STEPS, {"similarity": "words"}, "the similarity 'words' compares texts; the labels are"),
         (SIDES, {"similarity": "words"}, "the similarity 'words' compares texts; the labels are"),
-        (MIXED, {"similarity": "words"}, "the similarity 'words' compares texts; the labels are"),
         (WORDS, {"normalise": "rank"}, "normalise='rank' requires ordered labels; these are"),
         (
             STEPS,
@@ -99,11 +109,16 @@ def test_scores_that_a_scale_does_not_have_are_refused(scale, options, words):
 
 @pytest.mark.parametrize(
     ("scale", "texts"),
-    [(WORDS, True), (Text(), True), (GRADES, True), (MIXED, False), (NUMBERS, False), (STEPS, False), (SHARE, False),
+    [(WORDS, True), (Text(), True), (GRADES, True), (NUMBERS, False), (STEPS, False), (SHARE, False),
      (SIDES, False)],
 )  # fmt: skip
-def test_all_texts_detects_text_labels(scale, texts):
-    assert _all_texts(scale) is texts
+def test_similarity_of_texts_requires_text_labels(scale, texts):
+    words = as_similarity("words")
+    if texts:
+        assert score_of(scale, similarity=words) == "similarity(words)"
+        return
+    with pytest.raises(assay.errors.DesignError, match="the similarity 'words' compares texts; the labels are"):
+        score_of(scale, similarity=words)
 
 
 # -- which items --------------------------------------------------------------------------------------
@@ -135,8 +150,9 @@ def test_numbers_are_named_by_their_labels_or_as_whole_as_they_are():
      ({"clusters": "document"}, True)],
 )  # fmt: skip
 def test_table_whole_with_classes_references_or_clusters(options, whole):
-    table = SimpleNamespace(settings=AltTestSettings(epsilon=0.1, **options))
-    assert AltTestTable.whole.fget(table) is whole
+    items = pl.DataFrame({"item": [f"i{k}" for k in range(4)], "truth": [1, 5, 1, 5], "document": ["x", "x", "y", "z"]})
+    labels = labels_on(STEPS, ("ann", "bob", "cho"), items=items)
+    assert table_of(STEPS, labels, **options).whole is whole
 
 
 @pytest.mark.parametrize(
@@ -163,12 +179,13 @@ def test_epsilon_is_that_of_the_expertise_and_0_against_gold(options, tolerance)
     ],
 )
 def test_alt_test_requires_two_annotators(humans, judges, options, words):
-    labels, settings = SimpleNamespace(judges=judges), AltTestSettings(**{"epsilon": 0.1} | options)
+    items = pl.DataFrame({"item": [f"i{k}" for k in range(4)], "truth": [1, 5, 1, 5]})
+    labels = labels_on(STEPS, humans, judges, items=items)
     if words is None:
-        assert _refuse_too_few(labels, humans, settings) is None
+        assert table_of(STEPS, labels, **options).humans == humans
         return
     with pytest.raises(assay.errors.DesignError, match=words):
-        _refuse_too_few(labels, humans, settings)
+        table_of(STEPS, labels, **options)
 
 
 def answers(value, who, item=None):
@@ -188,9 +205,16 @@ def answers(value, who, item=None):
     ],
 )
 def test_each_annotators_own_scale_by_hand(how, ann, bob):
-    found = _normalise(answers([1, 1, 3, 3, 4, 4], [0, 0, 0, 0, 1, 1]), how)
-    assert found.value.tolist() == pytest.approx([*ann, *bob])
-    assert found.categories is None
+    rows = [*((f"i{k}", "ann", v) for k, v in enumerate([1, 1, 3, 3])), ("i0", "bob", 4), ("i1", "bob", 4)]
+    frame = pl.DataFrame([*rows, ("i0", "m", 1)], schema=["item", "annotator", "label"], orient="row")
+    labels = assay.Annotations.from_frame(frame, judges=["m"], scale=STEPS)
+    found = table_of(STEPS, labels, normalise=how).ratings
+    values = {
+        (found.answers.items[i], found.annotators[a]): v
+        for i, a, v in zip(found.answers.item, found.answers.annotator, found.answers.value, strict=True)
+    }
+    assert [values[item, who] for item, who, _ in rows] == pytest.approx([*ann, *bob])
+    assert found.answers.categories is None
 
 
 def test_labels_of_are_at_their_items():
@@ -200,11 +224,10 @@ def test_labels_of_are_at_their_items():
 
 @pytest.mark.parametrize("bad", [0, -1, np.inf, np.nan, "much", None])
 def test_quality_is_a_number_above_0(bad):
-    labels = SimpleNamespace()
-    assert _quality(labels, ("ann", "bob"), None).tolist() == [1, 1]
-    assert _quality(labels, ("bob", "ann"), {"ann": 2, "bob": 0.5, "cho": -1}).tolist() == [0.5, 2]
+    assert table_of(STEPS).rule.quality.tolist() == [1, 1]
+    assert table_of(STEPS, quality={"bob": 0.5, "ann": 2, "cho": -1}).rule.quality.tolist() == [2, 0.5]
     with pytest.raises(assay.errors.DataError, match="quality of annotator 'bob' must be a number above 0"):
-        _quality(labels, ("ann", "bob"), {"ann": 1, "bob": bad})
+        table_of(STEPS, quality={"ann": 1, "bob": bad})
 
 
 def test_alt_test_rejects_two_criteria():
@@ -226,9 +249,9 @@ def test_alt_test_rejects_two_criteria():
 # -- what is known of items without reading them ------------------------------------------------------
 
 
-def parts_of(codes, per_item=3.0):
-    stem = SimpleNamespace(codes=np.array(codes), names=sorted(set(codes)))
-    return SimpleNamespace(stem=stem, items_per_stem=per_item), stem
+def parts_of(codes):
+    stem = Coded(pl.Series([f"s{k}" for k in sorted(set(codes))]), np.array(codes))
+    return NameParts("_", stem, stem), stem
 
 
 def structures(columns=(), documents=None, suffix=None, wanted="auto"):
@@ -290,22 +313,25 @@ def test_strata_columns_require_five_items_per_value():
         "target_language": ["de", "fr"] * 5, "mean": halves, "meaning": halves, "says": ["good", "BAD"] * 5,
         "gaps": [None if k else "x" for k in halves],
     })  # fmt: skip
-    labels = SimpleNamespace(
-        items=items, scale=SimpleNamespace(categories=("bad", "good", "worse")), names={},
-        technical_columns=(),
-    )  # fmt: skip
+    rows = [
+        (f"i{k}", who, label)
+        for who in ("ann", "bob")
+        for k, label in enumerate(["bad", "good", "worse"] * 3 + ["bad"])
+    ]
+    frame = pl.DataFrame(rows, schema=["item", "annotator", "label"], orient="row")
 
-    def asked(**options):
-        return [(one.name, one.part.tolist()) for one in
-                known_columns(labels, *(options.get(k, d) for k, d in (('strata', 'auto'), ('gold', None))),
-                              np.ones(n, bool)).columns]  # fmt: skip
+    def asked(scale=None, **options):
+        labels = assay.Annotations.from_frame(
+            frame, items=items, scale=Nominal(("bad", "good", "worse")) if scale is None else scale
+        )  # fmt: skip
+        given = (options.get(k, default) for k, default in (("strata", "auto"), ("gold", None)))
+        return [(one.name, one.part.tolist()) for one in known_columns(labels, *given, np.ones(n, bool)).columns]
 
     found = asked()
     assert [name for name, _ in found] == ["topic", "thirds", "share", "target_language", "meaning", "gaps"]
     assert dict(found)["topic"] == [1, 0] * 5  # by name
     assert dict(found)["gaps"] == [1, 0] * 5  # no value is a value
-    labels.scale.categories = None
-    assert "says" in [name for name, _ in asked()]
+    assert "says" in [name for name, _ in asked(Text())]
     assert "topic" not in [name for name, _ in asked(gold="topic")]
     assert [name for name, _ in asked(strata="says")] == ["says"]
     assert [name for name, _ in asked(strata=["thirds", "same", "stem"])] == ["thirds", "same"]

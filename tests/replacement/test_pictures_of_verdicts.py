@@ -8,6 +8,7 @@ import numpy as np
 import polars as pl
 import pytest
 from matplotlib.colors import to_hex
+from panels import planted_test, some_test
 
 import assay
 from assay.estimation.intervals import Estimate
@@ -57,52 +58,45 @@ def test_plot_draws_rho_and_the_margin():
     assert (shown[0], shown[19], shown[20], shown[-1]) == ("p14", "p8", "p6", "p0")  # 5 in the middle are left out
 
 
-def judged(name, verdict, rho, **more):
-    found = Estimate(rho, rho - 0.1, rho + 0.1, 0.05)
-    return SimpleNamespace(
-        judge=name, verdict=verdict, verdict_text=LABELS[verdict], advantage_probability=found, **more
-    )
-
-
 def test_judges_and_domains_have_the_colour_of_their_verdict():
-    tests = {name: judged(name, verdict, rho) for name, verdict, rho in [
+    tests = {name: planted_test(name, verdict, rho) for name, verdict, rho in [
         ("a", "replace", 0.8), ("b", "do_not_replace", 0.3), ("c", "mixed", 0.5), ("d", "undecided", 0.6),
         ("e", "not_testable", 0.6),
     ]}  # fmt: skip
     colours = [pictures.PASS, pictures.FAIL, *(pictures.TONES[tone] for tone in ("split", "open", "open"))]
-    ceiling = judged("mean", "replace", 0.9)
-    one = assay.results.JudgeComparison._rows(SimpleNamespace(tests=tests, ceiling=ceiling))
-    ax = assay.results.JudgeComparison.plot(SimpleNamespace(_rows=lambda: one))
+    ceiling, run = planted_test("mean", "replace", 0.9), some_test().run
+    lead = Estimate(0.1, 0.02, 0.18, 0.04)
+    ax = assay.results.JudgeComparison(tests, {}, "mean_pearson", ceiling, "a", "d", lead, False, run).plot()
     assert names_of(ax.yaxis) == ["a", "b", "c", "d", "e", "mean"]
     wanted = [*zip([0.8, 0.3, 0.5, 0.6, 0.6], colours, strict=True)]
     assert rows_of(ax) == [*wanted, (0.9, pictures.MUTED)]
     assert legend_of(ax) == [test.verdict_text for test in tests.values()]
     assert_readable(ax)
-    ax = assay.results.AltTestBy.plot(SimpleNamespace(tests=tests))
+    ax = assay.results.AltTestBy("m", "criterion", tests, "across", {}, run).plot()
     assert names_of(ax.yaxis) == list("abcde")
     assert rows_of(ax) == wanted
     assert legend_of(ax) == [test.verdict_text for test in tests.values()]
     assert ax.get_xlim()[0] < 0.2
     assert 1 < ax.get_xlim()[1] < 1.1
-    few = assay.results.AltTestBy.plot(SimpleNamespace(tests={"a": tests["a"]}))
+    few = assay.results.AltTestBy("m", "criterion", {"a": tests["a"]}, "across", {}, run).plot()
     assert few.get_xlim()[0] == 0.35
     assert legend_of(few) == ["Replace"]
 
 
 def test_curves_of_one_test_and_their_threshold():
     epsilon, rate = np.array([0.0, 0.1, 0.2]), np.array([0.0, 0.5, 1.0])
-    ax = EpsilonCurve.plot(
-        SimpleNamespace(epsilon=epsilon, winning_rate=rate, judge="m", threshold=0.5, chosen=0.15)
-    )  # fmt: skip
+    ax = EpsilonCurve("m", epsilon, rate, smallest=0.1, chosen=0.15, threshold=0.5, run=some_test().run).plot()
     steps, threshold, chosen = ax.lines
     assert steps.get_xydata().tolist() == [[0, 0], [0.1, 0.5], [0.2, 1]]
     assert steps.get_drawstyle() == "steps-post"  # a rate holds from its epsilon on
     assert list(threshold.get_ydata()) == [0.5, 0.5]
     assert list(chosen.get_xdata()) == [0.15, 0.15]
-    ax = SizeCurve.plot(SimpleNamespace(
-        size=np.array([30, 60]), low=np.array([0.1, 0.2]), high=np.array([0.9, 0.8]), winning_rate=np.array([0.0, 1.0]),
-        advantage_probability=np.array([0.5, 0.6]), assurance=np.array([0.2, 0.7]), threshold=0.4, n_annotators=3,
-    ))  # fmt: skip
+    ax = SizeCurve(
+        judge="m", size=np.array([30, 60]), low=np.array([0.1, 0.2]), high=np.array([0.9, 0.8]),
+        winning_rate=np.array([0.0, 1.0]), passing=np.array([0.0, 1.0]), advantage_probability=np.array([0.5, 0.6]),
+        threshold=0.4, n_annotators=3, n_draws=1, seed=0, epsilon=0.1, run=some_test().run, draws=np.zeros((2, 1)),
+        studies=lambda: np.array([0.2, 0.7]),
+    ).plot()  # fmt: skip
     shown = {line.get_label(): line.get_ydata().tolist() for line in ax.lines if line.get_label() in legend_of(ax)}
     assert shown == {"ρ, middle 90%": [0.5, 0.6], "ω": [0.0, 1.0], "P(conclusive verdict)": [0.2, 0.7]}
     band = {tuple(map(float, at)) for at in ax.collections[0].get_paths()[0].vertices}
@@ -117,32 +111,31 @@ def test_curves_of_one_test_and_their_threshold():
 
 def test_curves_of_several_tests_are_distinguishable():
     verdicts = ["replace", "undecided", "replace", "replace", "replace", "replace"]
-    curve = SimpleNamespace(epsilon=np.array([0.0, 0.2]), winning_rate=np.array([0.0, 1.0]))
-    needed = SimpleNamespace(sizes=[20, 400], assurance=[0.1, 0.9], power=0.8, limit=3000)
-    settings = SimpleNamespace(threshold=0.5)
-    tests = [judged(f"m{k}", verdict, 0.5, epsilon=0.1, settings=settings, sample_size=needed,
-                    epsilon_curve=lambda: curve) for k, verdict in enumerate(verdicts)]  # fmt: skip
-    looks = page._lines(tests)
-    assert [colour for colour, _ in looks] == [
-        pictures.PASS if verdict == "replace" else pictures.TONES["open"] for verdict in verdicts
-    ]  # fmt: skip
-    assert [dashes for _, dashes in looks] == ["-", "-", "--", ":", "-.", "-"]
+    tests = [planted_test(f"m{k}", verdict) for k, verdict in enumerate(verdicts)]
+    curve = some_test().epsilon_curve()
     ax = page.epsilon_curves(tests)
     lines = ax.lines[:6]
     assert [line.get_label() for line in lines] == [f"m{k} ({LABELS[verdict]})" for k, verdict in enumerate(verdicts)]
+    assert [to_hex(line.get_color()) for line in lines] == [
+        pictures.PASS if verdict == "replace" else pictures.TONES["open"] for verdict in verdicts
+    ]  # fmt: skip
+    assert [line.get_linestyle() for line in lines] == ["-", "-", "--", ":", "-.", "-"]
     heights = np.array([line.get_ydata() for line in lines])
     # Lines of one rate lie a hair apart, on both sides of it.
-    assert heights.mean(axis=0) == pytest.approx([0, 1])
+    assert heights.mean(axis=0) == pytest.approx(curve.winning_rate)
     assert (np.diff(heights[:, 0]) > 0).all()
-    assert np.abs(heights - [0, 1]).max() < 0.02
+    assert np.abs(heights - curve.winning_rate).max() < 0.02
     threshold, chosen = ax.lines[6:]
     assert list(threshold.get_ydata()) == [0.5, 0.5]
     assert list(chosen.get_xdata()) == [0.1, 0.1]
     ax = page.size_curves(tests[:2])
-    assert [line.get_xydata().tolist() for line in ax.lines[:2]] == [[[20, 0.1], [400, 0.9]]] * 2
+    needed = some_test().sample_size
+    assert [line.get_xydata().tolist() for line in ax.lines[:2]] == [
+        [list(one) for one in zip(needed.sizes, needed.assurance, strict=True)]
+    ] * 2  # fmt: skip
     assert list(ax.lines[2].get_ydata()) == [0.8, 0.8]
-    assert names_of(ax.xaxis) == ["10", "30", "100", "300", "1,000", "3,000"]
-    assert ax.get_xticks().tolist() == [10, 30, 100, 300, 1000, 3000]
+    assert names_of(ax.xaxis) == ["10", "30", "100", "300", "1,000"]
+    assert ax.get_xticks().tolist() == [10, 30, 100, 300, 1000]
     assert ax.get_xscale() == "log"
     low, high = ax.get_ylim()
     assert -0.041 < low < 0

@@ -2,20 +2,57 @@
 
 from __future__ import annotations
 
+import dataclasses
+from functools import cache
 from types import ModuleType, SimpleNamespace
 from typing import Any
 
+import numpy as np
 import polars as pl
 import pytest
 
 import assay
 from assay.concordance import page as concordance
+from assay.data.annotations import Annotations
 from assay.estimates import page as estimates
 from assay.ideas import page as ideas
 from assay.preference import page as preference
 from assay.psychometrics import page as psychometrics
 from assay.reporting.page import Part, PartOptions
 from assay.verdict.report import ReportSettings
+
+LABELS: dict[str, list[Any]] = {
+    "ordinal": [1, 2, 3, 4, 5], "interval": [0.0, 0.25, 0.5, 0.75, 1.0], "nominal": ["a", "b", "c", "d", "e"],
+    "text": ["red fox", "red hen", "old hen", "old cat", "new cat"], "preference": [-1, -1, 0, 1, 1],
+    "odd-one-out": ["A", "B", "C", "A", "B"],
+}  # fmt: skip
+SCALES = {"ordinal": "1-5", "interval": "interval:0-1"}
+
+
+@cache
+def labels_with(*kinds: str, humans: int = 3, judges: int = 1, n_items: int = 12) -> Annotations:
+    """Labels of items by everyone, with a criterion of each kind; a truth, one label in three another, by chance."""
+    rng = np.random.default_rng(3)
+    names = [f"h{k}" for k in range(humans)] + [f"m{k}" for k in range(judges)]
+    texts = {"first_item": "x", "second_item": "y", "third_item": "z"}
+    rows = []
+    for j, kind in enumerate(kinds):
+        truth = rng.integers(0, 5, n_items)
+        for who in names:
+            for i in range(n_items):
+                label = LABELS[kind][truth[i] if rng.random() < 0.66 else rng.integers(5)]
+                row = {"item": f"i{i:04}", "annotator": who, "criterion": f"{j}{kind}", "label": label}
+                rows.append(row | texts | {"first": "s1", "second": "s2"})
+    sides = ["first", "second"] if "preference" in kinds else []
+    places = list(texts) if "odd-one-out" in kinds else []
+    kept = ["item", "annotator", "label", *(["criterion"] if len(kinds) > 1 else []), *sides, *places]
+    mixed = len({type(row["label"]) for row in rows}) > 1
+    frame = pl.DataFrame([{**row, "label": str(row["label"]) if mixed else row["label"]} for row in rows]).select(kept)
+    scale: Any = {f"{j}{kind}": SCALES.get(kind, kind) for j, kind in enumerate(kinds)}
+    return assay.read(
+        frame, scale=scale if len(kinds) > 1 else next(iter(scale.values())), judges=names[humans:],
+        humans=names[:humans],
+    )  # fmt: skip
 
 
 def table_with(*kinds: str, humans: int = 3, judges: int = 1, columns: tuple[str, ...] = (), n: int = 10) -> Any:
@@ -58,6 +95,14 @@ def shared(**options: Any) -> PartOptions:
     return ReportSettings(epsilon=0.0, **options).shared(None)
 
 
+def contents(parts: tuple[Part, ...]) -> list[Any]:
+    """What a page shows of some parts, except for pictures."""
+    return [
+        (part.title, part.words, part.lines, [(caption, repr(frame.rows())) for caption, frame in part.frames])
+        for part in parts
+    ]
+
+
 def titles_of(make: Any, table: Any, **options: Any) -> list[str]:
     return [part.title for part in make(table, shared(**options))]
 
@@ -98,26 +143,28 @@ def test_report_raters_explains_large_table(monkeypatch: pytest.MonkeyPatch) -> 
     [
         (("preference",), ("position",), True), (("odd-one-out",), ("position",), True),
         (("nominal", "preference"), ("position",), True), (("nominal",), ("position",), False),
-        (("preference",), ("label",), False),
+        (("preference",), (), False),
     ],
 )  # fmt: skip
-def test_report_position_requires_positions(
-    kinds: tuple[str, ...], columns: tuple[str, ...], found: bool, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    replace_analyses(monkeypatch, preference, "position_bias")
-    titles = titles_of(preference.report_position, table_with(*kinds, columns=columns))
-    assert titles == (["position_bias"] if found else [])
+def test_report_position_requires_positions(kinds: tuple[str, ...], columns: tuple[str, ...], found: bool) -> None:
+    table = labels_with(*kinds)
+    given = {name: 1 + pl.int_range(pl.len()) % 2 for name in columns}
+    table = dataclasses.replace(table, labels=table.labels.with_columns(**given))
+    assert titles_of(preference.report_position, table) == ["Position bias"] * found
 
 
 @pytest.mark.parametrize("kinds", [("text",), ("odd-one-out",), ("nominal", "text"), ("nominal",)])
-def test_report_agreement_requires_comparable_labels(kinds: tuple[str, ...], monkeypatch: pytest.MonkeyPatch) -> None:
-    seen = replace_analyses(monkeypatch, concordance, "agreement", "disagreement")
-    monkeypatch.setattr(concordance, "level_of", lambda scale: scale.kind)
-    comparable = kinds == ("nominal",)
-    assert titles_of(concordance.report_agreement, table_with(*kinds)) == (["agreement"] if comparable else [])
-    assert titles_of(concordance.report_disagreement, table_with(*kinds)) == (["disagreement"] if comparable else [])
-    if comparable:
-        assert seen[0][1]["coefficients"] == ["krippendorff-alpha-nominal"]
+def test_report_agreement_requires_comparable_labels(kinds: tuple[str, ...]) -> None:
+    table, options = labels_with(*kinds), {"n_resamples": 50}
+    agreed = contents(concordance.report_agreement(table, shared(**options)))
+    disagreed = contents(concordance.report_disagreement(table, shared(**options)))
+    if kinds != ("nominal",):
+        assert (agreed, disagreed) == ([], [])
+        return
+    who = ("humans", "judges", "human pairs", "pairs")
+    found = assay.agreement(table, coefficients=["krippendorff-alpha-nominal"], who=who, **options)
+    assert agreed == contents(concordance.agreement_parts(found))
+    assert disagreed == contents(concordance.disagreement_parts(assay.disagreement(table, **options)))
 
 
 @pytest.mark.parametrize(("more", "pairs"), [(0, True), (1, False)])
@@ -170,33 +217,48 @@ def test_report_generalizability_explains_missing_estimate(refused: str, monkeyp
 @pytest.mark.parametrize(
     ("kinds", "similarity", "named"),
     [
-        (("text",), None, "words"), (("text",), "rouge-l", "rouge-l"), (("text",), len, len),
+        (("text",), None, "words"), (("text",), "chrf", "chrf"), (("text",), len, None),
         (("text",), {("a", "b"): 0.5}, "words"),
-        (("nominal",), None, None), (("text", "text"), None, None),
     ],
 )  # fmt: skip
-def test_report_ideas_uses_similarity_of_test(
-    kinds: tuple[str, ...], similarity: object, named: object, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    seen = replace_analyses(monkeypatch, ideas, "annotator_similarity")
-    monkeypatch.setattr(ideas, "has_choices", lambda labels: False)
-    titles = titles_of(ideas.report_ideas, table_with(*kinds), similarity=similarity)
-    assert titles == ([] if named is None else ["annotator_similarity"])
-    given = [getattr(options["similarity"], "name", options["similarity"]) for _, options in seen]
-    assert given == ([] if named is None else [named])
+def test_report_ideas_uses_similarity_of_test(kinds: tuple[str, ...], similarity: Any, named: str | None) -> None:
+    table = labels_with(*kinds)
+    if named is None:
+        similarity = named = lambda a, b: float(a == b)
+    found = ideas.report_ideas(table, shared(similarity=similarity, n_resamples=20))
+    wanted = assay.annotator_similarity(table, similarity=named, n_resamples=20)
+    assert contents(found) == contents(ideas.annotator_parts(wanted))
+
+
+@pytest.mark.parametrize("kinds", [("nominal",), ("text", "text")])
+def test_report_ideas_requires_texts_of_one_criterion(kinds: tuple[str, ...]) -> None:
+    assert ideas.report_ideas(labels_with(*kinds), shared()) == ()
+
+
+@cache
+def choices(n_texts: int = 6) -> Annotations:
+    """Choices of the odd text of each three among some by people and a judge: the first, or another one in four."""
+    rng = np.random.default_rng(1)
+    texts = {f"t{k}": " ".join(["word"] * (k + 1)) for k in range(n_texts)}
+    rows = [
+        {"item": f"{a}{b}{c}", "annotator": who, "first_item": a, "second_item": b, "third_item": c,
+         "label": "A" if rng.random() < 0.75 else "BC"[rng.integers(2)]}
+        for i, a in enumerate(texts) for j, b in enumerate(texts) for k, c in enumerate(texts) if i < j < k
+        for who in ("ann", "bob", "cho", "gpt")
+    ]  # fmt: skip
+    return assay.read(pl.DataFrame(rows), scale="odd-one-out", humans=["ann", "bob", "cho"], judges=["gpt"])
 
 
 @pytest.mark.parametrize(("resamples", "draws"), [(2000, 1000), (1000, 1000), (999, 999)])
-def test_report_ideas_uses_at_most_a_thousand_permutations(
-    resamples: int, draws: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    names = ("validate_similarity", "odd_one_out_agreement", "triplet_similarity")
-    seen = replace_analyses(monkeypatch, ideas, *names)
-    monkeypatch.setattr(ideas, "has_choices", lambda labels: True)
-    table = table_with("odd-one-out")
-    assert titles_of(ideas.report_ideas, table, n_resamples=resamples, seed=2, confidence=0.9) == list(names)
-    assert seen[0][1] == {"n_resamples": draws, "seed": 2, "confidence": 0.9}
-    assert seen[2][1] == {"confidence": 0.9}
+def test_report_ideas_uses_at_most_a_thousand_permutations(resamples: int, draws: int) -> None:
+    labels = choices()
+    found = ideas.report_ideas(labels, shared(n_resamples=resamples, seed=2, confidence=0.9))
+    wanted = (
+        *ideas.validation_parts(assay.validate_similarity(labels, n_resamples=draws, seed=2, confidence=0.9)),
+        *ideas.reliability_parts(assay.odd_one_out_agreement(labels, n_resamples=resamples, seed=2, confidence=0.9)),
+        *ideas.triplet_parts(assay.triplet_similarity(labels, confidence=0.9)),
+    )
+    assert contents(found) == contents(wanted)
 
 
 @pytest.mark.parametrize(
@@ -218,21 +280,36 @@ def test_report_ideas_keeps_other_parts_after_error(
     assert [part.lines for part in parts if part.lines] == [("Not estimable: no room.",)] * reasons
 
 
-@pytest.mark.parametrize(("votes", "separable", "titles"), [(True, True, 2), (True, False, 2), (False, True, 0)])
-def test_report_votes_requires_votes(
-    votes: bool, separable: bool, titles: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    seen = replace_analyses(monkeypatch, preference, "ratings", "consistency")
-    monkeypatch.setattr(preference, "has_votes", lambda labels: votes)
-    monkeypatch.setattr(preference, "has_separability", lambda labels: separable)
-    assert titles_of(preference.report_votes, table_with("preference")) == ["ratings", "consistency"][:titles]
-    if titles:
-        assert seen[1][1]["by"] == ("separability" if separable else None)
+@pytest.mark.parametrize(("votes", "separable"), [(True, True), (True, False), (False, True)])
+def test_report_votes_requires_votes(votes: bool, separable: bool) -> None:
+    rows = [
+        {"item": f"i{k}", "annotator": "h", "first": "a", "second": "b", "label": (-1, 1, -1, 0)[k % 4],
+         "separability": k / 10}
+        for k in range(8)
+    ]  # fmt: skip
+    frame = pl.DataFrame(rows)
+    frame = frame if separable else frame.drop("separability")
+    labels = assay.read(frame, scale="preference" if votes else "nominal", humans=["h"], judges=[])
+    found = preference.report_votes(labels, shared(n_resamples=20))
+    if not votes:
+        assert found == ()
+        return
+    by = "separability" if separable else None
+    wanted = (
+        *preference.leaderboard_parts(assay.ratings(labels, n_resamples=20)),
+        *preference.consistency_parts(assay.consistency(labels, by=by, n_resamples=20)),
+    )
+    assert contents(found) == contents(wanted)
 
 
-@pytest.mark.parametrize(("judges", "estimated"), [(4, 4), (5, 4)])
-def test_report_estimates_at_most_four_judges(judges: int, estimated: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(estimates, "judges_with_more_items", lambda labels: [f"m{k}" for k in range(judges)])
-    monkeypatch.setattr(estimates, "estimate", lambda labels, judge, **options: judge)
-    monkeypatch.setattr(estimates, "estimate_parts", lambda judge: (Part(judge),))
-    assert titles_of(estimates.report_estimates, table_with("nominal")) == [f"m{k}" for k in range(estimated)]
+@pytest.mark.parametrize("judges", [4, 5])
+def test_report_estimates_at_most_four_judges(judges: int) -> None:
+    whole = labels_with("ordinal", judges=judges, n_items=60)
+    checked = whole.labels.filter(
+        pl.col("annotator").str.starts_with("m") | pl.col("item").is_in([f"i{k:04}" for k in range(30)])
+    )
+    names = [f"m{k}" for k in range(judges)]
+    labels = Annotations.from_frame(checked, scale=whole.scale, judges=names)
+    assert titles_of(estimates.report_estimates, labels) == [
+        f"Corrected estimates from the labels of m{k}" for k in range(4)
+    ]

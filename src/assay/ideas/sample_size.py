@@ -162,7 +162,7 @@ def judgments_needed(labels: Annotations | Chunks, settings: SampleSizeSettings)
     without = leave_groups_out(judged, rng, lambda some: _single_reliability(some, rng, max(n_splits // 5, 10)))
     n = len(judged)
     wanted = settings.sizes or tuple(sorted({max(round(n * k / 5), 10) for k in range(1, 11)}))
-    alone = _single_estimate(one, without, settings.confidence)
+    alone = single_judgment(one, without, settings.confidence)
     estimates, rows = zip(*(_row(size, alone, judged, rng, settings) for size in sorted({*wanted, n})), strict=True)
     how = f"{100 * settings.confidence:g}% jackknife intervals over {GROUPS} groups of judgments"
     run = Run("judgments-needed", settings, choices.data, choices.facts, how, choices.exclusions)
@@ -182,8 +182,18 @@ def _single_reliability(judged: PairChoices, rng: np.random.Generator, n_splits:
     return float(spearman_brown(mean, 2 / len(judged)))
 
 
-def _single_estimate(one: float, without: Floats, confidence: float) -> Estimate:
-    """The reliability of one judgment, with an interval that is symmetric on the scale of log odds."""
+def single_judgment(one: float, without: Floats, confidence: float) -> Estimate:
+    """The reliability of one judgment, with an interval that is symmetric on the scale of log odds.
+
+    Parameters
+    ----------
+    one : float
+        The reliability, from all judgments.
+    without : (groups,) float
+        The reliability without each group, for the jackknife.
+    confidence : float
+        The level of the interval.
+    """
     if not (one > 0 and np.isfinite(without).all() and (without > 0).all() and np.ptp(without) > 0):
         return replace(missing("these judgments do not agree more than by chance"), estimate=one)
     logits = jackknife_groups(float(_log_odds(one)), _log_odds(without), confidence)
@@ -205,8 +215,20 @@ def judgments_for(one: float, target: float) -> int | None:
     return int(np.ceil(target * (1 - one) / (one * (1 - target)) - 1e-9))
 
 
-def _sets_estimate(value: float, one: Estimate, size: int, confidence: float) -> Estimate:
-    """ρ of two sets of a size; the interval is that of one judgment, stepped up, and holds ρ."""
+def sets_of_judgments(value: float, one: Estimate, size: int, confidence: float) -> Estimate:
+    """ρ of two sets of judgments of a size; the interval is that of one judgment, stepped up, and holds ρ.
+
+    Parameters
+    ----------
+    value : float
+        ρ of the sets.
+    one : Estimate
+        The reliability of one judgment.
+    size : int
+        Judgments in each set.
+    confidence : float
+        The level of the interval.
+    """
     stepped = float(spearman_brown(one.estimate, size))
 
     def ends(level: float) -> tuple[float, float]:
@@ -232,7 +254,7 @@ def _row(
     if halves:
         apart = half_agreement(judged, rng, settings.n_splits, size)
         value = float(apart[np.isfinite(apart)].mean()) if np.isfinite(apart).any() else float("nan")
-    found = _sets_estimate(value, one, size, settings.confidence)
+    found = sets_of_judgments(value, one, size, settings.confidence)
     whole = judged.shares()
     drawn = (judged.some(rng.integers(0, n, size)) for _ in range(max(settings.n_splits // 4, 10)))
     runs = [correlation(some.shares(), whole) for some in drawn]

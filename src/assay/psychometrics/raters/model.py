@@ -241,7 +241,7 @@ def _result(found: RaterFit, groups: Mapping[str, Sequence[str]] | None) -> Rate
     if table.criteria != (None,):
         facts["criteria"] = len(table.criteria)
     notes = (*table.notes, *found.density.layout.notes, *(fair.notes if fair else ()))
-    cautions = (*_cautions(found, checked, modes), *(fair.cautions if fair else ()))
+    cautions = (*fit_cautions(found, checked, modes), *(fair.cautions if fair else ()))
     run = Run("rater-model", settings, table.fingerprint, facts, how, table.exclusions, notes, cautions)
     rows = _rows(found, checked, diagnosis)
     compared = None if groups is None else between_groups(found, groups)
@@ -285,7 +285,16 @@ def _items(found: RaterFit) -> pl.DataFrame:
     return pl.DataFrame(rows).sort("criterion")
 
 
-def _cautions(found: RaterFit, checked: pl.DataFrame, modes: pl.DataFrame) -> Iterator[str]:
+def fit_cautions(found: RaterFit, checked: pl.DataFrame, modes: pl.DataFrame) -> Iterator[str]:
+    """Cautions about the links, the raters and the local optima of a fit.
+
+    Parameters
+    ----------
+    checked : polars.DataFrame
+        ``annotator``, ``p`` and ``misfit`` of the predictive check.
+    modes : polars.DataFrame
+        ``mode``, ``share``, ``severity_apart``, ``variability_apart``; the best first.
+    """
     table = found.table
     together = _together(found)
     yield from link_cautions(table, together, found.settings.object, "φ")
