@@ -28,12 +28,14 @@ from own_process import ask, ask_without_posix, start
 from assay.errors import JudgeError, StudyError
 from assay.judging import run as run_module
 from assay.judging.dry_run import estimate_study
+from assay.judging.plan import plan_study
 from assay.judging.run import judge_study
 from assay.judging.services.client import Clock
 from assay.judging.services.http import Completion, Sent
 from assay.reading import study_labels
 from assay.study.definition import load_study
 from assay.study.schema import Question
+from assay.study.store import work
 from assay.study.store.answers import Answer, history
 from assay.study.store.connection import open_store
 from assay.study.store.table import stored_annotations
@@ -674,6 +676,50 @@ def test_run_counts_each_kind_of_answer(make_study):
     assert [(one.done, one.missing, one.total) for one in told] == [(1, 0, 4), (2, 1, 4), (3, 2, 4), (4, 2, 4)]
     assert [one.seconds for one in told] == [1, 3, 4, 5]
     assert [one.cost for one in told] == pytest.approx([0.0002, 0.0006, 0.0008, 0.0008])
+
+
+def test_questions_that_another_run_has_claimed_are_its_own(make_study):
+    with ChatServer() as server:
+        study = make_study(5, server.url)
+        with open_store(study) as store:
+            plan_study(study, store)
+            claimed = work.claim(store, work.start_run(store), ["m1"], 2)
+            done = judge_study(study)
+    assert (len(claimed), done.answered, done.left, done.elsewhere) == (2, 3, 0, 2)
+
+
+def running(**more):
+    """A run of which only so much is there."""
+    run = object.__new__(run_module._Run)
+    usual = {"counts": Counter(), "reasons": Counter(), "cost": 0.0, "total": 9, "stopped": None, "begun": 0.0}
+    usual |= {"ways": SimpleNamespace(progress=None, stop=None), "prices": {}, "health": {}}
+    vars(run).update(usual | more)
+    return run
+
+
+@pytest.mark.parametrize(
+    ("stopped", "is_spent", "over", "words"),
+    [
+        (None, False, False, None), ("interrupted", False, True, "interrupted"),
+        (None, True, True, "max_cost is reached ($1.2346 of $1.5)"), ("interrupted", True, True, "interrupted"),
+    ],
+)  # fmt: skip
+def test_run_is_over_when_it_was_stopped_or_all_is_spent(stopped, is_spent, over, words):
+    budget = SimpleNamespace(is_spent=is_spent, spent=1.23456, wake=lambda: None)
+    run = running(stopped=stopped, budget=budget, limits=SimpleNamespace(max_cost=1.5), stopping=asyncio.Event())
+    assert run._is_over() == over
+    assert run.stopped == words
+    assert run.stopping.is_set() == (stopped is None and is_spent)
+
+
+def test_first_error_says_why(monkeypatch):
+    run = running(stopping=asyncio.Event(), budget=SimpleNamespace(wake=lambda: None), fatal=None)
+    first, second = StudyError("one"), StudyError("two")
+    run._fail(first, "why")
+    run._fail(second, "and why")
+    assert (run.fatal, run.stopped) == (first, "why")
+    inner = ValueError("inner")
+    assert run_module._first(ExceptionGroup("a", [ExceptionGroup("b", [inner, OSError()]), OSError()])) is inner
 
 
 def test_claims_are_fetched_in_advance():
