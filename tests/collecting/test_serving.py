@@ -187,7 +187,7 @@ def test_name_in_browser_is_opaque_and_unique(serve: Callable[..., Served]) -> N
     digest = sha256(f"{SECRET}/{study_id(one.store)}/ana".encode()).hexdigest()[:16]
     assert name(one, SECRET) == digest
     assert len({digest, name(other, SECRET), name(one, "t" * 32), name(one, SECRET, "ben")}) == 4
-    # The study's own secret says which study it is.
+    # The study's own secret identifies the study.
     own = secret_of(one.store, None)
     assert name(one, own) == sha256(f"{own}/ana".encode()).hexdigest()[:16]
 

@@ -551,7 +551,7 @@ def test_wait_that_a_service_asks_for_is_reported_once(drawn):
     asyncio.run(endpoint(told, tries=6, clock=clock).call(Scripted(*replies, Completion("x")), letters(1)))
     # Each wait has a tenth of .5 more; and the clock stands still, so the longest of them is to be waited for again.
     assert clock.waits == pytest.approx([9.95, 9.9, 120.05, 120, 129.95, 129.9, 60.05, 129.9, 139.95, 139.9])
-    # Nothing is said of less than 10 s, nor of 129.9 and 60 s, which are hardly longer than the 120 s.
+    # Neither 9.9 s, which is short, nor 129.9 and 60 s, which add little to 120 s, is reported.
     assert told == [
         f"x.org asks to wait 2 min {seconds} s (slow down); the run waits. Press Ctrl-C to stop: answers are kept, and "
         "the next run continues"
@@ -577,7 +577,7 @@ def test_service_that_loads_its_model_is_waited_for_so_long_and_once(drawn):
     )
     assert waits(*[starting] * 99, loading=90, tries=1) == ([2.0] * 45, [loading])
     assert waits(*[starting] * 99, loading=0, tries=1) == ([], [])
-    assert waits(busy, *[starting] * 99, loading=90) == ([0.5, 1.0], []), "it has answered, if only that it is busy"
+    assert waits(busy, *[starting] * 99, loading=90) == ([0.5, 1.0], []), "it has answered that it is busy"
     replies = [CallFailed("retry", "refused", status=503, starting=True), starting, CallFailed("fatal", "no")]
     assert waits(*replies, loading=90) == ([2.0, 2.0], [loading])
     assert waits(starting, loading=90, stop=True) == ([], [])
