@@ -29,7 +29,7 @@ def patient(**ways: Any) -> dict[str, Patience]:
 
 
 class StoppedClock(Clock):
-    """A clock that stands still, or that only waits move, and the waits, none of which takes any time."""
+    """A clock that does not run, or that only waits move, and the waits, none of which takes any time."""
 
     def __init__(self, at: float = 100.0, *, moves: bool = False) -> None:
         self.at, self.moves = at, moves

@@ -549,7 +549,7 @@ def test_wait_that_a_service_asks_for_is_reported_once(drawn):
     told, clock = [], StoppedClock()
     replies = [CallFailed("retry", "slow down", wait=wait) for wait in (9.9, 120, 129.9, 60, 139.9)]
     asyncio.run(endpoint(told, tries=6, clock=clock).call(Scripted(*replies, Completion("x")), letters(1)))
-    # Each wait has a tenth of .5 more; and the clock stands still, so the longest of them is to be waited for again.
+    # Each wait has a tenth of .5 more; and the clock does not run, so the longest of them is to be waited for again.
     assert clock.waits == pytest.approx([9.95, 9.9, 120.05, 120, 129.95, 129.9, 60.05, 129.9, 139.95, 139.9])
     # Neither 9.9 s, which is short, nor 129.9 and 60 s, which add little to 120 s, is reported.
     assert told == [
