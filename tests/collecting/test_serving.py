@@ -2,25 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import re
+from collections.abc import Callable, Iterator
+from dataclasses import replace
 from hashlib import sha256
 from html import unescape
-from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
+from urllib.parse import quote
 
 import pytest
 import yaml
-from annotating import STARS, Served
-from fastapi import HTTPException
+from annotating import SECRET, STARS, Clock, Served, write_study
+from fastapi import Request
 
 from assay.collecting import serving
-from assay.collecting.invitations import LinkRefusedError
+from assay.collecting.invitations import renew_lead_link, secret_of, study_id
 from assay.collecting.languages import words
 from assay.collecting.serving import FAULT_SHOWN, NOT_TAKEN_IN, AppState, Faults, Refused, Serving, cause_of
 from assay.errors import StudyError
+from assay.study import schema
 from assay.study.definition import load_study
 from assay.study.store.intake import sync_study
+from assay.study.store.people import find
 
 
 def rewrite(page: Served, **changes: Any) -> None:
@@ -85,33 +88,26 @@ def test_invalid_change_keeps_the_earlier_study_with_message(
 # -- the parts, one by one --------------------------------------------------------------------------
 
 
-@pytest.fixture
-def hour(monkeypatch: pytest.MonkeyPatch) -> Any:
-    """A time as shown on the page."""
-    clock = SimpleNamespace(at=1_800_000_000.0)  # 15 January 2027, 08:00
-    monkeypatch.setattr(serving.time, "time", lambda: clock.at)
-    return clock
-
-
-def test_database_failures_are_shown_for_a_day(hour: Any) -> None:
+def test_database_failures_are_shown_for_a_day(clock: Clock) -> None:
+    clock.stopped = 1_800_000_000.0  # 15 January 2027, 08:00
     faults = Faults()
     assert faults.words() == ""
     assert faults.add(OSError("disk full\nmore")) == "disk full"
     first = '<time datetime="2027-01-15T08:00:00Z" data-local>15 January 2027, 08:00 UTC</time>'
     rest = "Answers wait in the annotators' browsers until they are saved."
     assert faults.words() == f"The study's database could not be used ({first}; 1 request): disk full. {rest}"
-    hour.at += 60
+    clock.later(minutes=1)
     faults.add(OSError("<b>gone</b>"))
     last = first.replace(":00:00Z", ":01:00Z").replace("08:00 UTC", "08:01 UTC")
     told = f"The study's database could not be used ({first} to {last}; 2 requests): &lt;b&gt;gone&lt;/b&gt;. {rest}"
     assert faults.words() == told
-    hour.at += FAULT_SHOWN
+    clock.ahead += FAULT_SHOWN
     assert faults.words() == told
-    hour.at += 1
+    clock.ahead += 1
     assert faults.words() == ""
     faults.add(OSError("again"))
     assert "; 1 request): again." in faults.words(), "failures of earlier days are not counted"
-    hour.at += FAULT_SHOWN
+    clock.ahead += FAULT_SHOWN
     faults.add(OSError("again"))
     assert "; 2 requests): again." in faults.words()
     assert FAULT_SHOWN == 24 * 60 * 60
@@ -140,52 +136,72 @@ def test_time_tag_is_in_utc() -> None:
     assert serving.time_tag(0.0) == '<time datetime="1970-01-01T00:00:00Z" data-local>01 January 1970, 00:00 UTC</time>'
 
 
+@pytest.fixture(scope="module")
+def study(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
+    """A study that is served, with a person."""
+    people = {"consent": "Please read."}
+    with Served(write_study(tmp_path_factory.mktemp("served") / "study", items=1, people=people)) as page:
+        yield page
+
+
+def asked(address: str = "/work", method: str = "GET", **cookies: str) -> Request:
+    """A request as the application gets it."""
+    path, _, query = address.partition("?")
+    headers = [(b"host", b"testserver"), (b"cookie", "; ".join(f"{k}={v}" for k, v in cookies.items()).encode())]
+    about = {"type": "http", "scheme": "http", "server": ("testserver", 80), "root_path": "", "state": {}}
+    return Request(about | {"method": method, "path": path, "query_string": query.encode(), "headers": headers})
+
+
 @pytest.mark.parametrize(
     ("base_url", "secure"), [(None, False), ("http://example.org", False), ("https://example.org", True), ("", False)]
 )
-def test_link_is_stored_in_a_cookie_of_the_study(base_url: str | None, secure: bool) -> None:
-    state = made_state(base_url=base_url, signer=SimpleNamespace(study="abc", seconds=77))
+def test_link_is_stored_in_a_cookie_of_the_study(study: Served, base_url: str | None, secure: bool) -> None:
+    state = AppState(study.design, SECRET, base_url)
     response = state.admit("/work", "assay", "a-token")
     assert (response.status_code, response.headers["location"]) == (303, "/work")
     parts = {one.strip().casefold() for one in response.headers["set-cookie"].split(";")}
-    assert parts - {"secure"} == {"assay_abc=a-token", "httponly", "max-age=77", "path=/", "samesite=lax"}
+    assert parts - {"secure"} == {
+        f"assay_{study_id(study.store)}=a-token", "httponly", f"max-age={schema.LINK_DAYS * 86400:.0f}", "path=/",
+        "samesite=lax",
+    }  # fmt: skip
     assert ("secure" in parts) == secure
 
 
-def made_state(**parts: Any) -> AppState:
-    """A study with these parts."""
-    state = AppState.__new__(AppState)
-    vars(state).update(parts)
-    return state
+def test_cookie_of_the_study_precedes_the_old_one(study: Served) -> None:
+    state = AppState(study.design, SECRET)
+    own = f"assay_{study_id(study.store)}"
+    given = ({own: "new", "assay": "old"}, "new"), ({"assay": "old"}, "old"), ({"assay_xyz": "other"}, None)
+    for cookies, token in given:
+        assert state.token_in(asked(**cookies), "assay") == token
 
 
-def test_cookie_of_the_study_precedes_the_old_one() -> None:
-    state = made_state(signer=SimpleNamespace(study="abc"))
-    for cookies, token in (
-        ({"assay_abc": "new", "assay": "old"}, "new"), ({"assay": "old"}, "old"), ({"assay_xyz": "other"}, None),
-    ):  # fmt: skip
-        assert state.token_in(SimpleNamespace(cookies=cookies), "assay") == token
+def test_name_in_browser_is_opaque_and_unique(serve: Callable[..., Served]) -> None:
+    pages = [serve(items=1, who=["ana", "ben"]) for _ in range(2)]
 
+    def name(page: Served, secret: str, person: str = "ana") -> str:
+        found = find(page.store, person)
+        assert found is not None
+        return AppState(page.design, secret).name_in_browser(found)
 
-def test_name_in_browser_is_opaque_and_unique() -> None:
-    def name(secret: str, study: str, alone: bool, person: str = "ana") -> str:
-        return made_state(secret=secret, signer=SimpleNamespace(study=study, alone=alone)).name_in_browser(
-            SimpleNamespace(name=person)
-        )
-
-    assert name("s", "x", alone=True) == name("s", "y", alone=True) == sha256(b"s/ana").hexdigest()[:16]
-    assert name("s", "x", alone=False) == sha256(b"s/x/ana").hexdigest()[:16]
-    each = [name("s", "x", alone=False), name("s", "y", alone=False), name("t", "x", alone=False)]
-    assert len({*each, name("s", "x", alone=False, person="ben")}) == 4
+    one, other = pages
+    digest = sha256(f"{SECRET}/{study_id(one.store)}/ana".encode()).hexdigest()[:16]
+    assert name(one, SECRET) == digest
+    assert len({digest, name(other, SECRET), name(one, "t" * 32), name(one, SECRET, "ben")}) == 4
+    # The study's own secret identifies the study.
+    own = secret_of(one.store, None)
+    assert name(one, own) == sha256(f"{own}/ana".encode()).hexdigest()[:16]
 
 
 @pytest.mark.parametrize(
-    ("consent", "consented_to", "agreed"),
-    [("", None, True), (None, None, True), ("text", None, False), ("text", "old", False), ("text", "now", True)],
+    ("consent", "to", "agreed"), [("", "", True), ("text", "", False), ("text", "old", False), ("text", "now", True)]
 )
-def test_consent_applies_to_the_current_text(consent: str | None, consented_to: str | None, agreed: bool) -> None:
-    design = SimpleNamespace(people=SimpleNamespace(consent=consent), consent_digest=lambda: "now")
-    assert made_state(design=design).has_agreed(SimpleNamespace(consented_to=consented_to)) == agreed
+def test_consent_applies_to_the_current_text(serve: Callable[..., Served], consent: str, to: str, agreed: bool) -> None:
+    page = serve(items=1, people={"consent": consent} if consent else {})
+    person = find(page.store, "ana")
+    assert person is not None
+    consented_to = page.design.consent_digest() if to == "now" else to or None
+    state = AppState(page.design, SECRET)
+    assert state.has_agreed(replace(person, consented_to=consented_to)) == agreed
 
 
 @pytest.mark.parametrize(
@@ -195,102 +211,69 @@ def test_consent_applies_to_the_current_text(consent: str | None, consented_to: 
         ("GET", "/join/token", None, ""), ("GET", "/work", "de", ""), ("GET", "/joining", None, "/joining"),
     ],
 )  # fmt: skip
-def test_return_address_after_choosing_a_language(method: str, address: str, language: str | None, back: str) -> None:
-    path, _, query = address.partition("?")
-    asked = SimpleNamespace(
-        method=method, url=SimpleNamespace(path=path, query=query), headers={}, cookies={}, state=SimpleNamespace()
-    )
+def test_return_address_after_choosing_a_language(
+    serve: Callable[..., Served], method: str, address: str, language: str | None, back: str
+) -> None:
     for hosts, policy in ((["a.org", "b.org"], "media-src 'self' https://a.org https://b.org;"), ([], None)):
-        config = SimpleNamespace(items=SimpleNamespace(media_hosts=hosts))
-        people = SimpleNamespace(language=language)
-        state = made_state(design=SimpleNamespace(people=people, study=SimpleNamespace(config=config)))
-        seen: list[Any] = []
-        state.html = lambda template, words, seen=seen, **values: seen.append((template, values)) or "text"  # type: ignore[method-assign]
-        found = state.page("x.html", 404, asked, a=1)
-        assert (seen, found.status_code, found.body) == ([("x.html", {"back": back, "a": 1})], 404, b"text")
+        people = {} if language is None else {"language": language}
+        first = serve(items=1, people=people)
+        rewrite(first, items={"file": "items.jsonl", "media_hosts": hosts})
+        with first.again() as page:
+            state, about = AppState(page.design, SECRET), {"title": "T", "text": "Words."}
+            found = state.page("notice.html", 404, asked(address, method), **about)
+        html = bytes(found.body).decode()
+        assert (found.status_code, "Words." in html) == (404, True)
+        assert re.findall(r'href="/language\?back=([^"]*)"', html) == ([quote(back)] if back else [])
         said = found.headers.get("content-security-policy")
         assert said is None if policy is None else policy in said
 
 
-def test_person_of_refuses_missing_link_and_broken_study() -> None:
+def test_person_of_refuses_missing_link_and_broken_study(study: Served) -> None:
     for trouble, token, status, error in (("", None, 401, "link"), ("", "", 401, "link"), ("x", "t", 503, "refused")):
+        state = AppState(study.design, SECRET)
+        state.trouble = trouble
         with pytest.raises(Refused) as refused:
-            serving.person_of(made_state(trouble=trouble), SimpleNamespace(), token)
+            serving.person_of(state, asked(), token)
         assert (refused.value.status, refused.value.error) == (status, error)
 
 
-def test_stamp_is_time_and_size(tmp_path: Path) -> None:
-    assert serving._stamp(tmp_path / "none") is None
-    assert serving._stamp(tmp_path) is None
-    (tmp_path / "a").write_text("abc")
-    assert serving._stamp(tmp_path / "a") == ((tmp_path / "a").stat().st_mtime_ns, 3)
+def test_static_file_is_cached_permanently_only_by_version(study: Served) -> None:
+    visitor, version = study.visitor(), AppState(study.design, SECRET).version
+    for one, said in ((version, "public, max-age=31536000, immutable"), ("v1", "no-store")):
+        assert visitor.send("GET", f"/static/{one}/work.js").headers["cache-control"] == said
+    assert visitor.send("GET", f"/static/{version}/b.js").status == 404
+
+
+def test_leads_follows_the_newest_link_unless_unread(study: Served) -> None:
+    state, cookie = AppState(study.design, SECRET), f"assay_lead_{study_id(study.store)}"
+    token = state.signer.lead_token()
+    for name in (cookie, "assay_lead"):
+        assert state.leads(asked(**{name: token}))
+        assert not state.leads(asked(**{name: "t"}))
+    assert not state.leads(asked())
+    renew_lead_link(study.store)
+    assert state.leads(asked(**{cookie: token}), unread=True), "while the database cannot be read"
+    assert not state.leads(asked(**{cookie: token}))
+    assert not state.leads(asked(**{cookie: token}), unread=True)
 
 
 @pytest.mark.parametrize(
-    ("before", "after", "told"),
-    [("f1", "f1", False), ("f1", "f2", True)],  # a form has the ids of its questions
+    ("token", "text"), [(None, "with the study lead's link"), ("", "study lead's link"), ("t", "incomplete or invalid")]
 )
-def test_notice_reports_visible_changes(before: str, after: str, told: bool) -> None:
-    question = SimpleNamespace(definition=SimpleNamespace(name="stars"), version=3)
-    one, other = (SimpleNamespace(form=form, questions=[question]) for form in (before, after))
-    words = serving._notice(one, other)
-    assert ("annotators answer &#39;stars&#39; (version 3) in the current version" in words) == told
-    assert bool(words) == told
-
-
-def test_static_file_is_cached_permanently_only_by_version(tmp_path: Path) -> None:
-    (tmp_path / "a.js").write_text("")
-    state = made_state(static={"a.js": tmp_path / "a.js"}, version="v2")
-    for version, said in (("v2", "public, max-age=31536000, immutable"), ("v1", "no-store")):
-        assert serving.static(version, "a.js", state).headers["cache-control"] == said
-    with pytest.raises(HTTPException) as refused:
-        serving.static("v2", "b.js", state)
-    assert refused.value.status_code == 404
-
-
-@pytest.mark.parametrize(("cookies", "token"), [({}, ""), ({"assay_lead": "t"}, "t"), ({"assay_lead_s1": "u"}, "u")])
-def test_leads_passes_unread_to_the_signer(cookies: dict[str, str], token: str) -> None:
-    asked: list[Any] = []
-
-    class Asked:
-        study = "s1"
-
-        def check_lead(self, token: str, *, unread: bool = False) -> None:
-            asked.append((token, unread))
-            if len(asked) > 2:
-                raise LinkRefusedError("no")
-
-    state = made_state(signer=Asked())
-    request = SimpleNamespace(cookies=cookies)
-    assert state.leads(request)
-    assert state.leads(request, unread=True)
-    assert not state.leads(request)
-    assert asked == [(token, False), (token, True), (token, False)]
-
-
-@pytest.mark.parametrize(
-    ("token", "text"), [(None, "with the study lead's link"), ("", "study lead's link"), ("t", "not this one")]
-)
-def test_check_lead_reports_the_reason(token: str | None, text: str) -> None:
-    def refuse(token: str) -> None:
-        raise LinkRefusedError("not this one")
-
+def test_check_lead_reports_the_reason(study: Served, token: str | None, text: str) -> None:
     with pytest.raises(Refused) as refused:
-        serving.check_lead(made_state(signer=SimpleNamespace(check_lead=refuse)), token)
+        serving.check_lead(AppState(study.design, SECRET), token)
     assert text in str(refused.value)
     assert (refused.value.status, refused.value.error) == (403, "link")
 
 
-def test_templates_are_english_by_default_and_escape_text() -> None:
-    assert serving._templates().from_string("{{ x }}").render(x="<b>") == "&lt;b&gt;"
-    seen: list[Any] = []
-    with pytest.MonkeyPatch.context() as patch:
-        template = SimpleNamespace(render=lambda values: seen.append(values) or "text")
-        patch.setattr(serving, "_templates", lambda: SimpleNamespace(get_template=lambda name: template))
-        state = made_state(_name="My study", design=SimpleNamespace(laid_out=lambda text, address: text))
-        assert state.html("x.html", a=1) == state.html("x.html", words("de"), back="/b") == "text"
-    assert [one["words"] for one in seen] == [words("en"), words("de")]
-    assert [(one["study"], one["back"], one.get("a")) for one in seen] == [
-        ("My study", "", 1),
-        ("My study", "/b", None),
-    ]
+def test_templates_are_english_by_default_and_escape_text(serve: Callable[..., Served]) -> None:
+    state = AppState(serve(items=1, name="My <b>study</b>").design, SECRET)
+    about = {"title": "A <i>title</i>", "text": "<u>Words</u>"}
+    english, german = state.html("notice.html", **about), state.html("notice.html", words("de"), back="/b", **about)
+    for html, language in ((english, "en"), (german, "de")):
+        assert f'lang="{language}"' in html
+        assert str(words(language).say("Skip to the content")) in html
+        assert "A &lt;i&gt;title&lt;/i&gt;" in html
+        assert "<u>" not in html
+    assert ("/language?back=" in english, "/language?back=/b" in german) == (False, True)

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import io
 import json
-import threading
 import time
+import urllib.error
+import urllib.request
 from collections.abc import Callable, Iterator
-from http.server import BaseHTTPRequestHandler, HTTPServer
 from typing import Any
 
 import pytest
@@ -20,7 +21,7 @@ import jwt
 from annotating import Served
 from cryptography.hazmat.primitives.asymmetric import rsa
 
-from assay.collecting import crowd as crowd_module
+from assay.collecting import crowd
 from assay.collecting.crowd import signed_parameters
 from assay.collecting.serving import Refused
 from assay.study.store import tables
@@ -37,28 +38,25 @@ def token(key: Any = OWN, *, kid: str = "one", algorithm: str = "RS256", **claim
     return jwt.encode(known, key, algorithm=algorithm, headers={"kid": kid})
 
 
+ADDRESS = "https://api.prolific.com/.well-known/study/jwks.json"
+"""Where Prolific publishes its keys, by its API reference."""
+
+
 @pytest.fixture
 def keys(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[str]]:
-    """A server of the public keys; the requests to it."""
+    """The platform's public keys; the requests for them."""
     found = {**json.loads(jwt.algorithms.RSAAlgorithm.to_jwk(OWN.public_key())), "kid": "one", "use": "sig"}
     body, asked = json.dumps({"keys": [found]}).encode(), []
 
-    class Keys(BaseHTTPRequestHandler):
-        def do_GET(self) -> None:
-            asked.append(self.path)
-            self.send_response(200)
-            self.send_header("Content-Length", str(len(body)))
-            self.end_headers()
-            self.wfile.write(body)
+    def fetch(opener: Any, request: urllib.request.Request, *_: Any, **__: Any) -> io.BytesIO:
+        assert request.full_url == ADDRESS
+        asked.append(ADDRESS)
+        return io.BytesIO(body)
 
-        def log_message(self, format: str, *args: Any) -> None:  # noqa: A002
-            pass
-
-    with HTTPServer(("127.0.0.1", 0), Keys) as server:
-        threading.Thread(target=server.serve_forever, daemon=True).start()
-        monkeypatch.setattr(crowd_module, "KEYS", f"http://127.0.0.1:{server.server_port}/jwks.json")
-        yield asked
-        server.shutdown()
+    crowd.platform_keys.cache_clear()
+    monkeypatch.setattr(urllib.request.OpenerDirector, "open", fetch)
+    yield asked
+    crowd.platform_keys.cache_clear()
 
 
 @pytest.fixture
@@ -124,7 +122,11 @@ def test_host_is_named_in_several_forms(keys: list[str], named: Any) -> None:
 
 
 def test_keys_that_cannot_be_fetched_refuse_for_now(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(crowd_module, "KEYS", "http://127.0.0.1:9/jwks.json")
+    def refuse(*_: Any, **__: Any) -> None:
+        raise urllib.error.URLError("no route")
+
+    crowd.platform_keys.cache_clear()
+    monkeypatch.setattr(urllib.request.OpenerDirector, "open", refuse)
     with pytest.raises(Refused) as found:
         signed_parameters({"prolific_token": token()}, "testserver")
     assert found.value.status == 503

@@ -18,14 +18,31 @@ from typing import Any
 
 from aiohttp import web
 
-from assay.judging.services.client import Patience
+from assay.judging.services.client import Clock, Patience
 
 QUICK = {"patience": Patience(first_wait=0.005, loading=0)}
 
 
-def patient(**ways: float) -> dict[str, Patience]:
+def patient(**ways: Any) -> dict[str, Patience]:
     """As `QUICK`, with another patience in these ways."""
     return {"patience": replace(QUICK["patience"], **ways)}
+
+
+class StoppedClock(Clock):
+    """A clock that does not run, or that only waits move, and the waits, none of which takes any time."""
+
+    def __init__(self, at: float = 100.0, *, moves: bool = False) -> None:
+        self.at, self.moves = at, moves
+        self.waits: list[float] = []
+
+    def now(self) -> float:
+        return self.at
+
+    async def wait(self, seconds: float, stopping: asyncio.Event) -> None:
+        await asyncio.sleep(0)
+        if seconds > 0 and not stopping.is_set():
+            self.waits.append(seconds)
+            self.at += seconds if self.moves else 0.0
 
 
 PRICE = {"price": {"input": 1.0, "output": 10.0}}  # 100 and 10 tokens a call: $0.0002

@@ -12,10 +12,11 @@ import sqlite3
 import subprocess
 import sys
 from collections import Counter
+from contextlib import suppress
 from types import SimpleNamespace
 
 import pytest
-from chat_server import PRICE, QUICK, ChatServer, Say, item_of, patient, rows
+from chat_server import PRICE, QUICK, ChatServer, Say, StoppedClock, item_of, patient, rows
 
 from assay.errors import JudgeError, StudyError
 from assay.judging import run
@@ -473,104 +474,113 @@ class Scripted:
         return reply
 
 
-def endpoint(told=None, tries=3, loading=0, **limits):
+def endpoint(told=None, tries=3, loading=0, clock=None, **limits):
     stopping = asyncio.Event()
     tell = (lambda words: None) if told is None else told.append
-    patience = Patience(tries=tries, loading=loading)
+    patience = Patience(tries=tries, loading=loading, clock=clock or StoppedClock())
     own = RateLimits(**{"concurrency": 4} | limits)
     return client.Endpoint(own, stopping=stopping, where="x.org", tell=tell, patience=patience)
 
 
-def test_tokens_of_a_reply_are_taken_off_what_may_be_used_a_minute(monkeypatch):
-    monkeypatch.setattr(client, "monotonic", lambda: 0.0)
-
-    async def left(reply, **limits):
-        found = endpoint(**limits)
-        await found.call(Scripted(reply), letters(398))
-        return found._tokens._left
-
-    # 6,000 a minute are 100 a second, of which two seconds may be used at once: 200
-    assert asyncio.run(left(Completion("x", tokens_in=110, tokens_out=40), tokens_per_minute=6000)) == 200 - 150
-    assert asyncio.run(left(Completion("x", tokens_in=150), tokens_per_minute=6000)) == 200 - 150
-    assert (
-        asyncio.run(left(Completion("x"), tokens_per_minute=6000)) == 200 - 104
-    )  # what was expected, as none were said
-    assert asyncio.run(left(Completion("x", tokens_in=110, tokens_out=40))) == 0
+@pytest.fixture
+def drawn(monkeypatch):
+    """Where in its range every wait falls, from 0 to 1."""
+    found = [1.0]
+    monkeypatch.setattr(client.random, "uniform", lambda low, high: low + found[0] * (high - low))
+    return found
 
 
-def test_call_is_tried_as_often_as_the_limits_say(monkeypatch):
-    slept = []
+@pytest.mark.parametrize(
+    ("reply", "wait"),
+    [
+        # 6,000 a minute are 100 a second, of which two seconds may be used at once: 200. The next call takes 104.
+        (Completion("x", tokens_in=110, tokens_out=40), (104 - (200 - 150)) / 100),
+        (Completion("x", tokens_in=150), (104 - (200 - 150)) / 100),
+        (Completion("x"), (104 - (200 - 104)) / 100),  # what was expected, as none were said
+    ],
+)
+def test_tokens_of_a_reply_are_taken_off_what_may_be_used_a_minute(reply, wait):
+    async def waits(**limits):
+        clock = StoppedClock()
+        found = endpoint(clock=clock, **limits)
+        for _ in range(2):
+            await found.call(Scripted(reply), letters(398))
+        return clock.waits
 
-    async def sleep(self, seconds):
-        slept.append(seconds)
+    assert asyncio.run(waits(tokens_per_minute=6000)) == pytest.approx([wait])
+    assert asyncio.run(waits()) == []
 
-    monkeypatch.setattr(client.Endpoint, "_sleep", sleep)
-    monkeypatch.setattr(client.random, "uniform", lambda low, high: high)
-    monkeypatch.setattr(client, "monotonic", lambda: 0.0)
+
+def test_call_is_tried_as_often_as_the_limits_say(drawn):
+    clock = StoppedClock()
     busy, good = CallFailed("retry", "busy", status=503), Completion("x")
-    assert asyncio.run(endpoint().call(Scripted(busy, busy, good), letters(1)))[0] is good
-    assert [one for one in slept if one] == [0.5, 1.0]  # ever longer
+    assert asyncio.run(endpoint(clock=clock).call(Scripted(busy, busy, good), letters(1)))[0] is good
+    assert clock.waits == [0.5, 1.0]  # ever longer
     with pytest.raises(CallFailed, match="the third"):
         asyncio.run(endpoint().call(Scripted(busy, busy, CallFailed("retry", "the third"), good), letters(1)))
     with pytest.raises(CallFailed, match="no such model"):
         asyncio.run(endpoint().call(Scripted(CallFailed("fatal", "no such model", status=404), good), letters(1)))
 
 
-def test_how_long_is_waited_before_the_next_try(monkeypatch):
-    monkeypatch.setattr(client, "monotonic", lambda: 100.0)
-    told = []
-    found = endpoint(told)
-    plain = CallFailed("retry", "no route")
-    for drawn, most in ((0.0, 0.5), (1.0, 1.0)):  # half to all of half a second, doubled each time, a minute at most
-        monkeypatch.setattr(client.random, "uniform", lambda low, high, drawn=drawn: low + drawn * (high - low))
-        assert [found._wait_seconds(plain, number, 0.0) for number in (1, 2, 8, 20)] == [
-            0.5 * most, 1.0 * most, 60.0 * most, 60.0 * most
-        ]  # fmt: skip
-    assert found.gate.limit == 4
-    for status, limit in ((429, 2), (503, 1), (529, 1), (500, 1)):
-        found._wait_seconds(CallFailed("retry", "busy", status=status), 1, 200.0)
-        assert found.gate.limit == limit
-    assert found._wait_seconds(CallFailed("retry", "slow down", wait=9.9), 1, 0.0) == pytest.approx(
-        9.95
-    )  # a tenth of .5
-    assert told == []
-    found._wait_seconds(CallFailed("retry", "slow down", wait=120), 1, 0.0)
+@pytest.mark.parametrize(("where", "most"), [(0.0, 0.5), (1.0, 1.0)])
+def test_how_long_is_waited_before_the_next_try(drawn, where, most):
+    drawn[0], clock = where, StoppedClock()
+    plain = [CallFailed("retry", "no route")] * 20
+    asyncio.run(endpoint(tries=21, clock=clock).call(Scripted(*plain, Completion("x")), letters(1)))
+    # Half to all of half a second, doubled each time, a minute at most.
+    assert clock.waits == [min(60, 0.5 * 2**number) * most for number in range(20)]
+
+
+def test_half_as_many_calls_are_in_flight_where_a_service_is_busy():
+    seen = []
+
+    class Watched(Scripted):
+        async def complete(self, request):
+            seen.append(found.gate.limit)
+            return await super().complete(request)
+
+    found = endpoint(tries=9)
+    replies = [CallFailed("retry", "busy", status=status) for status in (0, 429, 503, 529, 500)]
+    asyncio.run(found.call(Watched(*replies, Completion("x")), letters(1)))
+    assert seen == [4, 4, 2, 1, 1, 1]
+
+
+def test_wait_that_a_service_asks_for_is_reported_once(drawn):
+    told, clock = [], StoppedClock()
+    replies = [CallFailed("retry", "slow down", wait=wait) for wait in (9.9, 120, 129.9, 60, 139.9)]
+    asyncio.run(endpoint(told, tries=6, clock=clock).call(Scripted(*replies, Completion("x")), letters(1)))
+    # Each wait has a tenth of .5 more; and the clock does not run, so the longest of them is to be waited for again.
+    assert clock.waits == pytest.approx([9.95, 9.9, 120.05, 120, 129.95, 129.9, 60.05, 129.9, 139.95, 139.9])
+    # Neither 9.9 s, which is short, nor 129.9 and 60 s, which add little to 120 s, is reported.
     assert told == [
-        "x.org asks to wait 2 min 0 s (slow down); the run waits. Press Ctrl-C to stop: answers are kept, and the "
-        "next run continues"
+        f"x.org asks to wait 2 min {seconds} s (slow down); the run waits. Press Ctrl-C to stop: answers are kept, and "
+        "the next run continues"
+        for seconds in (0, 20)
     ]
-    assert found._quiet_until == 220
-    found._wait_seconds(CallFailed("retry", "slow down", wait=129.9), 1, 0.0)  # slightly longer: not reported again
-    assert (len(told), found._quiet_until) == (1, 229.9)
-    found._wait_seconds(CallFailed("retry", "slow down", wait=60), 1, 0.0)
-    assert (len(told), found._quiet_until) == (1, 229.9)
-    found._wait_seconds(CallFailed("retry", "slow down", wait=139.9), 1, 0.0)
-    assert (len(told), found._quiet_until) == (2, 239.9)
 
 
-def test_service_that_loads_its_model_is_waited_for_so_long_and_once(monkeypatch):
-    now, told = [100.0], []
-    monkeypatch.setattr(client, "monotonic", lambda: now[0])
-    found = endpoint(told, loading=90)
+def test_service_that_loads_its_model_is_waited_for_so_long_and_once(drawn):
     starting, busy = CallFailed("retry", "refused", starting=True), CallFailed("retry", "busy", status=503)
-    assert found._is_loading(starting)
-    now[0] = 189.9
-    assert found._is_loading(starting)
-    assert told == [
+
+    def waits(*replies, stop=False, **ways):
+        told, clock = [], StoppedClock(moves=True)
+        found = endpoint(told, clock=clock, **ways)
+        if stop:
+            found.stopping.set()
+        with suppress(CallFailed):
+            asyncio.run(found.call(Scripted(*replies), letters(1)))
+        return clock.waits, told
+
+    loading = (
         "x.org does not accept calls yet (refused). If it is loading its model, the run continues afterwards; it waits "
         "at most 1 min 30 s. Press Ctrl-C to stop"
-    ]
-    now[0] = 190.0
-    assert not found._is_loading(starting)
-    assert not endpoint(loading=0)._is_loading(starting)
-    took = endpoint(loading=90)
-    assert not took._is_loading(busy)
-    assert not took._is_loading(starting), "it has answered, if only that it is busy"
-    loads = endpoint(loading=90)
-    assert loads._is_loading(CallFailed("retry", "loading", status=503, starting=True))
-    assert loads._is_loading(starting)
-    loads.stopping.set()
-    assert not loads._is_loading(starting)
+    )
+    assert waits(*[starting] * 99, loading=90, tries=1) == ([2.0] * 45, [loading])
+    assert waits(*[starting] * 99, loading=0, tries=1) == ([], [])
+    assert waits(busy, *[starting] * 99, loading=90) == ([0.5, 1.0], []), "it has answered that it is busy"
+    replies = [CallFailed("retry", "refused", status=503, starting=True), starting, CallFailed("fatal", "no")]
+    assert waits(*replies, loading=90) == ([2.0, 2.0], [loading])
+    assert waits(starting, loading=90, stop=True) == ([], [])
 
 
 def test_first_call_of_each_judge_flies_alone():
@@ -597,17 +607,13 @@ def test_first_call_of_each_judge_flies_alone():
     asyncio.run(asyncio.wait_for(go(), 20))
 
 
-def test_long_wait_is_said(make_study, monkeypatch):
-    async def no_wait(self, seconds):
-        return None
-
-    monkeypatch.setattr(client.Endpoint, "_sleep", no_wait)
+def test_long_wait_is_said(make_study):
     told = []
     with ChatServer(
         lambda n, b, server: Say(status=429, headers={"Retry-After": "3600"}) if n <= 5 else Say()
     ) as server:
         study = make_study(5, server.url, limits={"concurrency": 5})
-        assert judge_study(study, tell=told.append, **QUICK).answered == 5
+        assert judge_study(study, tell=told.append, **patient(clock=StoppedClock())).answered == 5
     assert len(told) == 1, "once, not for each call in flight"
     assert told[0].startswith(f"{server.url} asks to wait 1 h 0 min (HTTP 429: scripted); the run waits")
 
@@ -1047,25 +1053,16 @@ def test_store_elsewhere_is_read_by_every_command_that_reads_a_study(make_study,
         assert "--store names the database of a study" in " ".join(err.split())
 
 
-def test_service_that_loads_is_asked_again_every_two_seconds_and_no_try_is_counted(monkeypatch):
-    slept, now = [], [0.0]
-
-    async def sleep(self, seconds):
-        slept.append(seconds)
-        now[0] += max(seconds, 0)
-
-    monkeypatch.setattr(client.Endpoint, "_sleep", sleep)
-    monkeypatch.setattr(client, "monotonic", lambda: now[0])
+def test_service_that_loads_is_asked_again_every_two_seconds_and_no_try_is_counted():
+    clock = StoppedClock(moves=True)
     starting, good = CallFailed("retry", "refused", starting=True), Completion("x")
-    done = asyncio.run(endpoint(loading=90, tries=1).call(Scripted(starting, starting, starting, good), letters(1)))
-    assert done == (good, 0.0)
-    assert [one for one in slept if one > 0] == [2.0, 2.0, 2.0]  # four times the first wait of half a second
+    found = endpoint(loading=90, tries=1, clock=clock)
+    assert asyncio.run(found.call(Scripted(starting, starting, starting, good), letters(1))) == (good, 0.0)
+    assert clock.waits == [2.0, 2.0, 2.0]  # four times the first wait of half a second
 
 
-def test_fewer_calls_are_in_flight_once_it_is_busy_and_slowly_more(monkeypatch):
-    now = [10.0]
-    monkeypatch.setattr(client, "monotonic", lambda: now[0])
-    gate = client.Gate(4)
+def test_fewer_calls_are_in_flight_once_it_is_busy_and_slowly_more():
+    gate = client.Gate(4, clock=lambda: 10.0)
     gate.was_busy(5.0)
     assert gate.limit == 2
     gate.was_busy(9.9)
@@ -1095,10 +1092,10 @@ def test_wait_ends_when_its_time_is_over_or_the_run_stops(seconds, stops, waited
         raise TimeoutError
 
     async def go():
-        found = endpoint()
+        stopping = asyncio.Event()
         if stops:
-            found.stopping.set()
-        await found._sleep(seconds)
+            stopping.set()
+        await client.Clock().wait(seconds, stopping)
 
     monkeypatch.setattr(client.asyncio, "wait_for", wait_for)
     asyncio.run(go())

@@ -2,28 +2,27 @@
 
 from __future__ import annotations
 
-import asyncio
-from types import SimpleNamespace
+import re
 
 import pytest
+from chat_server import ChatServer, Say
 
 from assay.errors import JudgeError, StudyError
-from assay.judging import dry_run
 from assay.judging.dry_run import (
     CostEstimate,
     JudgeEstimate,
     Shown,
-    _claims_about,
-    _render_calls,
     as_yaml,
     chosen_judges,
     estimate_study,
     part_asked,
     requests_of,
 )
+from assay.judging.run import judge_study
 from assay.judging.services.client import expected_tokens
-from assay.judging.services.http import Request, Sent
-from assay.study.schema import Judge
+from assay.judging.services.http import Request
+from assay.study.definition import load_study
+from assay.study.split import split_study
 
 PRICE = {"price": {"input": 1.0, "output": 10.0}}
 
@@ -40,8 +39,11 @@ def test_tokens_of_a_request_by_its_letters():
 
 @pytest.mark.parametrize(
     ("judge", "out"),
-    [({}, 12), ({"strategy": "chain-of-thought"}, 300), ({"max_tokens": 50}, 12), ({"effort": "low"}, 300)],
-)
+    [
+        ({}, 12), ({"strategy": "chain-of-thought"}, 300), ({"max_tokens": 50}, 12), ({"effort": "low"}, 300),
+        ({"effort": "none"}, 12), ({"effort": "minimal"}, 12), ({"structured": "never"}, 12),
+    ],
+)  # fmt: skip
 def test_estimate_by_hand(make_study, judge, out):
     """Each of 5 items, asked twice: the mean of the prompts that would be sent, and a usual reply."""
     study = make_study(5, judge=PRICE | {"repeats": 2} | judge)
@@ -59,10 +61,10 @@ def _schema(body):
     return body.get("response_format", {}).get("json_schema", {}).get("schema")
 
 
-@pytest.mark.parametrize(("max_tokens", "each"), [(None, 250), (40, 40)])
-def test_texts_are_as_long_as_they_may_be(make_study, max_tokens, each):
+@pytest.mark.parametrize(("judge", "each"), [({}, 250), ({"max_tokens": 40}, 40), ({"effort": "low"}, 250)])
+def test_texts_are_as_long_as_they_may_be(make_study, judge, each):
     questions = [{"name": "why", "text": "Why?", "scale": "text"}]
-    (found,) = estimate_study(make_study(4, judge={"max_tokens": max_tokens}, questions=questions)).judges
+    (found,) = estimate_study(make_study(4, judge=judge, questions=questions)).judges
     assert (found.calls, found.tokens_out) == (4, 4 * each)
 
 
@@ -123,14 +125,22 @@ def test_chosen_judges(make_study):
     assert [one.judge for one in estimate_study(study, judges=["m1"]).judges] == ["m1"]
 
 
-def test_chosen_judges_has_systems_first_and_all_by_default():
-    models = tuple(SimpleNamespace(name=name) for name in ("s1", "s2", "m1"))
-    study = SimpleNamespace(models=models)
+MODEL = {"model": "m", "base_url": "http://127.0.0.1:9/v1"}
+SYSTEMS = {
+    "questions": [{"name": "better", "text": "Which?", "scale": "preference", "options": ["essay"], "show": []}],
+    "systems": [{"name": name, **MODEL} for name in ("s1", "s2")],
+    "comparisons": {"pairs": 1},
+}
+SYSTEMS["questions"].insert(0, {"name": "essay", "text": "Write.", "scale": "text"})
+
+
+def test_chosen_judges_has_systems_first_and_all_by_default(make_study):
+    study = make_study(1, **SYSTEMS)
     assert [one.name for one in chosen_judges(study, None)] == ["s1", "s2", "m1"]
     assert [one.name for one in chosen_judges(study, ["m1", "s2"])] == ["s2", "m1"]
-    for none in ([], None):
+    for none, names in ((study, []), (make_study(1, judges=[]), None)):
         with pytest.raises(JudgeError, match=r"study\.yaml has no judge that is a model"):
-            chosen_judges(SimpleNamespace(models=() if none is None else models), none)
+            chosen_judges(none, names)
 
 
 @pytest.mark.parametrize(
@@ -140,98 +150,79 @@ def test_chosen_judges_has_systems_first_and_all_by_default():
         (False, None, None), (False, "all", None),
     ],
 )  # fmt: skip
-def test_which_part_is_asked_about(split, part, asked):
-    assert part_asked(SimpleNamespace(parts={"q1": "test"} if split else {}, folder="s"), part) == asked
+def test_which_part_is_asked_about(make_study, split, part, asked):
+    study = make_study(16)
+    if split:
+        split_study(study, test=0.75)
+    study = load_study(study.folder)
+    assert part_asked(study, part) == asked
+    n_asked = {"development": 4, "test": 12, None: 16}[asked]
+    assert [one.calls for one in estimate_study(study, part=part).judges] == [n_asked]
 
 
 @pytest.mark.parametrize("part", ["development", "test"])
-def test_items_that_are_not_split_have_no_parts(part):
-    with pytest.raises(StudyError, match="the items of s are not split; split them with: assay study split s"):
-        part_asked(SimpleNamespace(parts={}, folder="s"), part)
+def test_items_that_are_not_split_have_no_parts(make_study, part):
+    study = make_study(8)
+    words = f"the items of {study.folder} are not split; split them with: assay study split {study.folder}"
+    with pytest.raises(StudyError, match=re.escape(words)):
+        part_asked(study, part)
 
 
-def test_calls_that_are_alike_are_shown_once_with_their_number():
-    closed = []
-
-    class Given:
-        async def sent(self, request):
-            return Sent({"text": request}, "http://x/v1")
-
-        async def close(self):
-            closed.append(self)
-
-    def claim(item, judge, number=1):
-        about = {"annotator": judge, "question": number, "condition": {"n": item.name}}
-        return SimpleNamespace(item=item, **about)
-
-    one, two = SimpleNamespace(name="i1", text="a"), SimpleNamespace(name="i2", text="b")
-    questions = {k: SimpleNamespace(definition=SimpleNamespace(name=f"q{k}")) for k in (1, 2)}
-    plan = SimpleNamespace(questions=questions, request=lambda claim: claim.item.text)
-    claims = [
-        claim(one, "m1"),
-        claim(one, "m1"),
-        claim(two, "m1"),
-        claim(one, "m2"),
-        claim(one, "m1", 2),
-        claim(one, "m1"),
-    ]
-    providers = {"m1": Given(), "m2": Given()}
-    shown = asyncio.run(_render_calls(plan, providers, claims))
-    assert [(call.judge, call.question, call.item, call.body["text"], call.times) for call in shown] == [
-        ("m1", "q1", "i1", "a", 3), ("m1", "q1", "i2", "b", 1), ("m2", "q1", "i1", "a", 1), ("m1", "q2", "i1", "a", 1),
+def test_calls_that_are_alike_are_shown_once_with_their_number(make_study):
+    judges = [{"name": "m1", "repeats": 3, **MODEL}, {"name": "m2", **MODEL}]
+    questions = [{"name": name, "text": f"How {name}?", "scale": "1-5"} for name in ("good", "long")]
+    study = make_study(2, judges=judges, questions=questions)
+    shown = requests_of(study)
+    assert sorted((call.judge, call.question, call.item, call.times) for call in shown) == [
+        ("m1", "good", "q00000", 3), ("m1", "long", "q00000", 3), ("m2", "good", "q00000", 1),
+        ("m2", "long", "q00000", 1),
     ]  # fmt: skip
-    assert closed == list(providers.values())
+    assert all(f"How {call.question}?" in str(call.body) for call in shown)
 
 
-def test_claims_about_given_or_first_item(monkeypatch):
-    names = {"source": ["s1", "s2"], "item": ["p1", "p2", "p3"]}
-    there = {"s2": ["s2 by m1"], "p2": ["p2 by m1"], "p3": ["p3 by m1"]}
-    monkeypatch.setattr(dry_run, "items", lambda store, role: [(SimpleNamespace(name=one), "") for one in names[role]])
-    monkeypatch.setattr(dry_run.work, "item_claims", lambda store, name, judges: there.get(name, []))
-    plan = SimpleNamespace(store=None, parts=[SimpleNamespace(role="source"), SimpleNamespace(role="item")])
-    assert _claims_about(plan, ["m1"], None) == ["s2 by m1", "p2 by m1"]
-    assert _claims_about(plan, ["m1"], "p3") == ["p3 by m1"]
-    with pytest.raises(StudyError, match="no judge labels item 'p1'"):
-        _claims_about(plan, ["m1"], "p1")
-    with pytest.raises(StudyError, match="item 'p4' is not in the study"):
-        _claims_about(plan, ["m1"], "p4")
-    there.clear()
-    with pytest.raises(StudyError, match="no judge labels any item"):
-        _claims_about(plan, ["m1"], None)
+def test_claims_about_given_or_first_item(make_study):
+    rotated = {"route": {"rotate": 0.0}, **MODEL}
+    study = make_study(12, judges=[{"name": name, **rotated} for name in ("m1", "m2")])
+    who = {item: [one.judge for one in requests_of(study, item)] for item in (f"q{n:05}" for n in range(12))}
+    assert sorted(map(len, who.values())) == [1] * 12, "each item is dealt to one judge"
+    for judge, other in (("m1", "m2"), ("m2", "m1")):
+        first = next(item for item, names in who.items() if names == [judge])
+        assert [one.item for one in requests_of(study, judges=[judge])] == [first]
+        with pytest.raises(StudyError, match=f"no judge labels item '{first}'"):
+            requests_of(study, first, judges=[other])
+    with pytest.raises(StudyError, match="item 'q4' is not in the study"):
+        requests_of(study, "q4")
+    systems = make_study(2, **SYSTEMS)
+    assert [(one.judge, one.item) for one in requests_of(systems)] == [("s1", "q00000"), ("s2", "q00000")]
+    with pytest.raises(StudyError, match="no judge labels any item"):  # there are no outputs to compare yet
+        requests_of(systems, judges=["m1"])
 
 
-@pytest.mark.parametrize(
-    ("judge", "schema", "out"),
-    [
-        ({}, {}, 12), ({"effort": "none"}, {}, 12), ({"effort": "minimal"}, {}, 12), ({"effort": "low"}, {}, 300),
-        ({}, None, 250), ({"max_tokens": 40}, None, 40), ({"effort": "low"}, None, 250),
-        ({"structured": "never"}, None, 12),
-    ],
-)  # fmt: skip
-@pytest.mark.parametrize("known", [None, 33.0])
-def test_tokens_and_dollars_of_open_questions(monkeypatch, judge, schema, out, known):
-    """Three open and two failed calls of 4 + 38 / 4 tokens at $1, and of replies as long as those so far."""
-    request = Request("m", [{"role": "user", "content": "x" * 36}], None, None, schema, {})
-    monkeypatch.setattr(dry_run.work, "counts", lambda store, names, part: {"open": 3, "failed": 2, "valid": 9})
-    asked = []
-    monkeypatch.setattr(dry_run.work, "sample", lambda store, name, n, part: asked.append(n) or [0, 1])
-    monkeypatch.setattr(dry_run.work, "count_probes", lambda store, name, part: 4)
-    monkeypatch.setattr(dry_run, "typical_output", lambda store, name: known)
-    given = Judge(name="m1", model="m", **PRICE, **judge)
-    found = dry_run._estimate(SimpleNamespace(store=None, questions={}, request=lambda claim: request), given, None)
-    assert asked == [100], "prompts that are rendered, at most"
-    tokens_in, tokens_out = round(5 * (4 + 38 / 4)), 5 * (out if known is None else 33)
-    assert (found.calls, found.tokens_in, found.tokens_out, found.probes) == (5, tokens_in, tokens_out, 4)
-    assert found.cost == pytest.approx((tokens_in + 10 * tokens_out) / 1e6)
+def test_estimate_goes_by_the_replies_so_far_once_there_are_twenty(make_study):
+    """19 labels of 33 tokens each, or 20; then 4 items without an answer, and 1 whose call failed: 5 calls."""
+    for n, each in ((19, 12), (20, 33)):
+        bad = f"@q{n:05}@"
+
+        def script(number, body, server, bad=bad):
+            return Say(status=400, error="no") if bad in str(body) else Say(usage={"completion_tokens": 33})
+
+        with ChatServer(script) as server:
+            done = judge_study(make_study(n + 1, server.url, judge=PRICE))
+        assert (done.answered, done.failed) == (n, 1)
+        study = make_study(n + 5, server.url, judge=PRICE)
+        (found,) = estimate_study(study).judges
+        (one,) = requests_of(study, "q00000")
+        tokens_in = round(5 * expected_tokens(Request("tiny", one.body["messages"], None, None, _schema(one.body), {})))
+        assert (found.calls, found.tokens_in, found.tokens_out) == (5, tokens_in, 5 * each)
+        assert found.cost == pytest.approx((tokens_in + 10 * 5 * each) / 1e6)
+        (study.folder / "study.db").unlink()
 
 
-def test_estimate_of_no_open_questions_is_zero(monkeypatch):
-    monkeypatch.setattr(dry_run.work, "counts", lambda store, names, part: {"valid": 9})
-    monkeypatch.setattr(dry_run.work, "sample", lambda store, name, n, part: [])
-    monkeypatch.setattr(dry_run.work, "count_probes", lambda store, name, part: 0)
-    monkeypatch.setattr(dry_run, "typical_output", lambda store, name: None)
-    found = dry_run._estimate(SimpleNamespace(store=None, questions={}), Judge(name="m1", model="m", **PRICE), None)
-    assert found == JudgeEstimate("m1", 0, 0, 0, 0.0)
+def test_estimate_of_no_open_questions_is_zero(make_study):
+    with ChatServer() as server:
+        study = make_study(2, server.url, judge=PRICE)
+        judge_study(study)
+    assert estimate_study(study).judges == (JudgeEstimate("m1", 0, 0, 0, 0.0),)
 
 
 @pytest.mark.parametrize(

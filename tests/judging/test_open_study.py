@@ -51,10 +51,10 @@ def test_open_study_killed_in_a_notebook_continues_and_asks_each_once(make_study
 def without_waits(monkeypatch):
     """Requests are repeated at once, instead of after up to half a minute."""
 
-    async def no_wait(self, seconds):
+    async def no_wait(self, seconds, stopping):
         await asyncio.sleep(0)
 
-    monkeypatch.setattr(client.Endpoint, "_sleep", no_wait)
+    monkeypatch.setattr(client.Clock, "wait", no_wait)
 
 
 @pytest.mark.usefixtures("without_waits")

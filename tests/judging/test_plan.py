@@ -6,7 +6,8 @@ import base64
 import json
 import re
 from collections import Counter
-from itertools import combinations, permutations
+from dataclasses import replace
+from itertools import combinations
 from types import SimpleNamespace
 
 import polars as pl
@@ -14,18 +15,16 @@ import pytest
 import yaml
 from chat_server import ChatServer, Say, item_of
 
-from assay.data.scales import parse_scale
 from assay.errors import ChangedStudyError, JudgeError, StudyError
-from assay.judging import plan as plan_module
 from assay.judging.dry_run import estimate_study, requests_of
-from assay.judging.plan import Plan, RouteRule, Way, _pairs_in_words, _shown_label, read_route
+from assay.judging.plan import Plan, RouteRule, _pairs_in_words, read_route
 from assay.judging.run import judge_study
 from assay.judging.services.formats import ChatFormat
 from assay.judging.services.http import mask_key, retry_after
 from assay.judging.services.providers import PROVIDERS, Access, ProviderRow, provider_for
 from assay.reading import study_labels
 from assay.study.definition import load_study
-from assay.study.items import Item, canonical
+from assay.study.items import canonical
 from assay.study.schema import Judge
 from assay.study.store import work
 from assay.study.store.answers import FileLabel, history, put_file_labels
@@ -664,12 +663,13 @@ def test_image_outside_the_study_is_neither_read_nor_sent(make_study, tmp_path, 
         assert server.count == 0
 
 
-def test_image_of_many_megabytes_is_refused(make_study, monkeypatch):
-    monkeypatch.setattr("assay.judging.prompts.LARGEST_IMAGE", 100)
+def test_image_of_many_megabytes_is_refused(make_study):
     study = make_study(1, items={"file": "items.csv", "images": ["photo"]})
-    (study.folder / "cat.png").write_bytes(b"\x89PNG" + b"x" * 100)
+    with (study.folder / "cat.png").open("wb") as file:
+        file.write(b"\x89PNG")
+        file.truncate(20_000_001)
     (study.folder / "items.csv").write_text("item,text,photo\nq1,@q1@,cat.png\n")
-    with pytest.raises(StudyError, match=r"cat.png has 104 bytes; services take 100 at most"):
+    with pytest.raises(StudyError, match=r"cat.png has 20,000,001 bytes; services take 20,000,000 at most"):
         judge_study(study)
 
 
@@ -731,12 +731,22 @@ def test_ties_are_drawn_by_seed():
     assert combine_votes([1, 2, 2, 5], "median", "x") == (2, False)
 
 
-def test_label_that_a_demonstration_shows():
-    judge = Judge(name="m", model="x")
-    five = parse_scale("1-5")
-    assert _shown_label([1, 4, 4], five, judge, "i") == 4
-    assert _shown_label([0.1, 0.2, 0.25], parse_scale("interval:0-1"), judge, "i") == 0.18
-    assert _shown_label(["x", "y", "y"], parse_scale("nominal:x,y"), judge, "i") == "y"
+@pytest.mark.parametrize(
+    ("scale", "labels", "shown"),
+    [
+        ("1-5", (1, 4, 4), '{"label":4}'),
+        ("interval:0-1", (0.1, 0.2, 0.25), '{"label":0.18}'),
+        ("nominal:x,y", ("x", "y", "y"), '{"label":"y"}'),
+    ],
+)
+def test_label_that_a_demonstration_shows(make_study, scale, labels, shown):
+    judge = {"strategy": "few-shot", "demonstrations": {"count": 1, "use": "held-out"}}
+    question = {"name": "quality", "text": "How good is it?", "scale": scale}
+    study = make_study(8, judge=judge, labels="labels.csv", questions=[question])
+    lines = [f"q00000,{name},{label}" for name, label in zip(("ana", "ben", "chi"), labels, strict=True)]
+    (study.folder / "labels.csv").write_text("\n".join(["item,annotator,label", *lines]) + "\n")
+    (request,) = requests_of(study)
+    assert [one["content"] for one in request.body["messages"] if one["role"] == "assistant"] == [shown]
 
 
 def test_route_rule_keeps_items_at_its_threshold():
@@ -764,69 +774,73 @@ def test_route_rule_keeps_items_at_its_threshold():
         ({"signal": "age"}, "label", "does not contain a rule of assay route --rule"),
     ],
 )
-def test_rule_of_a_file(tmp_path, rule, score, found):
-    (tmp_path / "rule.json").write_text(json.dumps({"judge": "m1"} | rule))
-    judge, study = Judge(name="m1", model="x", route="rule.json", score=score), SimpleNamespace(folder=tmp_path)
+def test_rule_of_a_file(make_study, rule, score, found):
+    study = make_study(1, judge={"route": "rule.json", "score": score})
+    (study.folder / "rule.json").write_text(json.dumps({"judge": "m1"} | rule))
+    (judge,) = study.judges
     if isinstance(found, tuple):
         read = read_route(study, judge)
         assert (read.signal, read.threshold, read.of_answer, read.file) == (*found, "rule.json")
     else:
         with pytest.raises(StudyError, match=re.escape(found)) as error:
             read_route(study, judge)
-        assert f"{tmp_path}/study.yaml: judge 'm1': route: rule.json" in str(error.value)
+        assert f"{study.folder}/study.yaml: judge 'm1': route: rule.json" in str(error.value)
 
 
-def test_rule_that_is_not_there_and_none(tmp_path):
-    study = SimpleNamespace(folder=tmp_path)
+def test_rule_that_is_not_there_and_none(make_study):
+    study = make_study(1)
     assert read_route(study, Judge(name="m1", model="x")) is None
     with pytest.raises(StudyError, match=r"rule.json is not there, or not within the study's folder"):
         read_route(study, Judge(name="m1", model="x", route="rule.json"))
-    (tmp_path / "rule.json").write_text("{")
+    (study.folder / "rule.json").write_text("{")
     with pytest.raises(StudyError, match=r"rule.json does not contain a rule of assay route --rule"):
         read_route(study, Judge(name="m1", model="x", route="rule.json"))
 
 
-def stub_of_items(monkeypatch, *them, **parts):
-    """What a plan needs to know of items that are in no store."""
-    monkeypatch.setattr(plan_module, "items", lambda store, role: [(one, "") for one in them if role == "item"])
-    judged = (SimpleNamespace(role="item", writes=False),)
-    parts = {"store": None, "parts": (SimpleNamespace(role="source", writes=True), *judged), "judged": judged} | parts
-    plan = SimpleNamespace(**parts)
-    plan._judged_items = lambda: Plan._judged_items(plan)
-    plan._is_routed_to = lambda judge, item: Plan._is_routed_to(plan, judge, item)
-    return plan
+def asked(study, judge="m1"):
+    """Which assignments a judge has: of each, its claim and its request."""
+    store, plan = planned(study)
+    with store:
+        names = [item.name for part in plan.parts for item, _ in items(store, part.role)]
+        return [(claim, plan.request(claim)) for name in names for claim in work.item_claims(store, name, [judge])]
 
 
-def test_judge_is_asked_about_what_its_rule_keeps_as_far_as_that_is_known(monkeypatch):
-    judge, some = Judge(name="m1", model="x"), [Item(f"i{age}", None, {"age": age}) for age in (29, 30, None)]
-    plan = stub_of_items(monkeypatch, *some, judges={"m1": judge})
-    plan.routes = {"m1": RouteRule("age", 30, "rule.json", of_answer=False)}
-    assert [plan._is_routed_to(judge, one) for one in some] == [False, True, False]
-    assert Plan.route_words(plan) == (
-        "m1 is not asked about 2 of 3 items: 'age' is below 30 there (rule.json), so they are for people",
-    )
-    Plan._refuse_signals(plan)
-    plan.routes = {"m1": RouteRule("aeg", 30, "rule.json", of_answer=False)}
+def test_judge_is_asked_about_what_its_rule_keeps_as_far_as_that_is_known(make_study):
+    def routed(signal, threshold):
+        study = make_study(
+            1,
+            judge={"route": "rule.json", "score": "probabilities"},
+            questions=[of_texts()],
+            items={"file": "items.csv"},
+        )
+        (study.folder / "items.csv").write_text("item,text,age\nq1,@q1@,29\nq2,@q2@,30\nq3,@q3@,\n")
+        rule = {"judge": "m1", "signal": signal, "threshold": threshold}
+        (study.folder / "rule.json").write_text(json.dumps(rule))
+        store, plan = planned(study)
+        with store:
+            return [one.item for one in plan.assignments()], plan.route_words()
+
+    assert routed("age", 30) == (
+        ["q2"], ("m1 is not asked about 2 of 3 items: 'age' is below 30 there (rule.json), so they are for people",)
+    )  # fmt: skip
+    assert routed("probability", 0.8) == (["q1", "q2", "q3"], ()), "it is known only when it has answered"
     with pytest.raises(StudyError, match=r"rule.json, the rule of judge 'm1', goes by 'aeg': .*'age'"):
-        Plan._refuse_signals(plan)
-    plan.routes = {"m1": RouteRule("probability", 0.8, "rule.json", of_answer=True)}
-    assert all(plan._is_routed_to(judge, one) for one in some), "it is known only when it has answered"
-    assert Plan.route_words(plan) == ()
-    Plan._refuse_signals(plan)
-    plan.routes = {}
-    assert plan._is_routed_to(judge, some[0])
+        routed("aeg", 30)
 
 
-def test_probe_samples_are_nested_and_stable(monkeypatch):
-    names = [f"q{n}" for n in range(12)]
-
+def test_probe_samples_are_nested_and_stable(make_study):
     def sample(names, number, seed=0):
-        some = [Item(name, None, {}) for name in names]
-        study = SimpleNamespace(config=SimpleNamespace(probes={"hint": number, "repeat": 1}, seed=seed))
-        found = Plan._probe_samples(stub_of_items(monkeypatch, *some, study=study))
-        assert found["repeat"] < found["hint"]
-        return found["hint"]
+        study = make_study(
+            1, questions=[of_texts()], items={"file": "items.csv"}, probes={"hint": number, "repeat": 1}, seed=seed
+        )
+        (study.folder / "items.csv").write_text("item,text\n" + "".join(f"{name},@{name}@\n" for name in names))
+        (study.folder / "study.db").unlink(missing_ok=True)
+        probed = [(claim.condition.get("probe"), claim.item.name) for claim, _ in asked(study)]
+        repeat, hint = ({name for probe, name in probed if probe == one} for one in ("repeat", "hint"))
+        assert (len(repeat), repeat < hint) == (1, True)
+        return hint
 
+    names = [f"q{n}" for n in range(12)]
     four = sample(names, 4)
     assert len(four) == 4
     assert sample(names[::-1], 4) == four
@@ -835,101 +849,109 @@ def test_probe_samples_are_nested_and_stable(monkeypatch):
     assert sample(names[:3], 4) == {"q0", "q1", "q2"}
 
 
+def of_texts(*columns, order=None, **question):
+    """A question about two texts, or one."""
+    about = (
+        {"name": "q", "text": "Which?", "scale": "preference", "options": list(columns), "show": []} if columns else {}
+    )
+    return (
+        {"name": "q", "text": "How good?", "scale": "1-5", "show": ["text"]}
+        | about
+        | ({"order": order} if order else {})
+        | question
+    )
+
+
 @pytest.mark.parametrize(
-    ("options", "orders", "sibling", "asked"),
+    ("question", "sibling", "probes"),
     [
-        ((), "shuffled", "tiny-2", ["repeat", "padded", "sibling"]),
-        ((), "shuffled", None, ["repeat", "padded"]),
-        (("a", "b"), "fixed", None, ["repeat", "padded", "swapped"]),
-        (("a", "b"), "shuffled", "tiny-2", ["repeat", "padded", "swapped", "sibling"]),
-        (("a", "b"), "all", "tiny-2", ["repeat", "padded", "sibling"]),  # both orders are asked anyway
+        (of_texts(), "tiny-2", ["repeat", "padded", "sibling"]),
+        (of_texts(), None, ["repeat", "padded"]),
+        (of_texts("text", "doc", order="fixed"), None, ["repeat", "padded", "swapped"]),
+        (of_texts("text", "doc", order="shuffled"), "tiny-2", ["repeat", "padded", "swapped", "sibling"]),
+        # Both orders are asked anyway.
+        (of_texts("text", "doc", order="all"), "tiny-2", ["repeat", "padded", "sibling"]),
+        (of_texts(scale="text"), "tiny-2", []),
     ],
 )
-def test_which_probes_change_something(options, orders, sibling, asked):
+def test_which_probes_change_something(make_study, question, sibling, probes):
     wanted = dict.fromkeys(("repeat", "padded", "swapped", "sibling"), 1)
-    kind = SimpleNamespace(free_text=False)
-    question = SimpleNamespace(definition=SimpleNamespace(kind=kind, choices=options, orders=orders))
-    plan = SimpleNamespace(study=SimpleNamespace(config=SimpleNamespace(probes=wanted)))
-    judge = Judge(name="m1", model="tiny", sibling=sibling)
-    assert Plan._probes(plan, judge, question) == asked
-    plan.conditions, plan._probes = (lambda question: [{"temperature": 0}, {"temperature": 1}]), (lambda *of: asked)
-    conditions = Plan.conditions_to_ask(plan, judge, question)
-    assert conditions[:2] == [{"temperature": 0}, {"temperature": 1}]
-    assert conditions[2:] == [{"temperature": 0, "probe": one} for one in asked], "of the first condition alone"
-    kind.free_text = True
-    assert Plan._probes(plan, judge, question) == []
-    kind.free_text, plan.study.config.probes = False, {}
-    assert Plan._probes(plan, judge, question) == []
+    more = {"items": {"file": "items.csv"}, "conditions": {"temperature": [0, 1]}, "probes": wanted}
+    usual = {"model": "tiny", "base_url": "http://127.0.0.1:9/v1"}
+    judges = [
+        {"name": "m1", **usual} | ({"sibling": sibling} if sibling else {}),
+        {"name": "m2", "sibling": "m", **usual},
+    ]
+    other = of_texts("text", "doc", order="fixed", name="other")  # a study refuses a probe that changes nothing in it
+    store, plan = planned(make_study(2, judges=judges, questions=[question, other], **more))
+    with store:
+        (judge, _), (of, _) = plan.study.judges, plan.questions.values()
+        # Of the first condition alone.
+        first, second = {"temperature": 0}, {"temperature": 1}
+        assert plan.conditions_to_ask(judge, of) == [first, second, *(first | {"probe": one} for one in probes)]
 
 
 @pytest.mark.parametrize(
-    ("orders", "probe", "found"),
+    ("order", "found"),
     [
-        ("all", None, [(("a", "b"), True), (("b", "a"), True)]),  # each order is a condition
-        ("all", "repeat", [(("a", "b"), False)]),  # of a probe the first alone
-        ("all", "swapped", [(("b", "a"), False)]),
-        ("fixed", None, [(("a", "b"), False)]),
-        ("fixed", "swapped", [(("b", "a"), False)]),
+        # Each order is a condition; of a probe, the first alone.
+        ("all", {None: [("text>doc", "text>doc"), ("doc>text", "doc>text")], "repeat": [("text>doc", None)]}),
+        ("fixed", {None: [("text>doc", None)], "repeat": [("text>doc", None)], "swapped": [("doc>text", None)]}),
     ],
 )
-def test_orders_in_which_options_are_shown(orders, probe, found):
-    judge = Judge(name="m1", model="x")
-    definition = SimpleNamespace(choices=("a", "b"), orders=orders, name="q")
-    question, item = SimpleNamespace(definition=definition), Item("i", None, {})
-    way = SimpleNamespace(judge=judge, question=question, probe=probe)
-    plan = SimpleNamespace(judges={"m1": judge})
-    plan._orders_to_ask = lambda *of: Plan._orders_to_ask(plan, *of)
-    assert Plan._orders(plan, way, item, 1) == found
-    definition.choices = ()
-    assert Plan._orders(plan, way, item, 1) == [((), False)]
-    definition.choices, definition.orders, way.probe = ("a", "b"), "shuffled", None
-    drawn = [Plan._orders(plan, way, Item(f"i{n}", None, {}), 1)[0] for n in range(60)]
-    assert {varied for _, varied in drawn} == {False}
-    assert 15 < sum(order == ("a", "b") for order, _ in drawn) < 45
-    assert Plan._orders(plan, way, item, 1) == Plan._orders(plan, way, item, 1)
+def test_orders_in_which_options_are_shown(make_study, order, found):
+    probes = dict.fromkeys([one for one in found if one], 1)
+    study = make_study(1, questions=[of_texts("text", "doc", order=order)], items={"file": "items.csv"}, probes=probes)
+    orders = {}
+    for claim, request in asked(study):
+        shown, varied = ">".join(claim.shown["order"]), claim.condition.get("order")
+        assert request.about["order"] == shown
+        orders.setdefault(claim.condition.get("probe"), []).append((shown, varied))
+    assert orders == found
+
+
+def test_shuffled_options_are_in_either_order_and_the_same_again(make_study):
+    parts = {"questions": [of_texts("text", "doc", order="shuffled")], "items": {"file": "items.csv"}}
+    shown = [[claim.shown["order"] for claim, _ in asked(make_study(60, **parts))] for _ in range(2)]
+    assert shown[0] == shown[1]
+    assert 15 < shown[0].count(["text", "doc"]) < 45
+    assert all("order" not in request.about for _, request in asked(make_study(1)))
 
 
 @pytest.mark.parametrize(
     ("probe", "text"),
     [(None, "# A **b**\nc"), ("repeat", "# A **b**\nc"), ("padded", "- # A **b**\n\n- c"), ("stripped", "A b c")],
 )
-def test_probe_requests(probe, text):
-    sent = []
-
-    def messages(item, *, order, demonstrations):
-        sent.append((item.fields["text"], order, demonstrations))
-        return [{"role": "user", "content": item.fields["text"]}]
-
-    way = SimpleNamespace(probe=probe, prompt=SimpleNamespace(messages=messages))
-    plan = SimpleNamespace(
-        study=SimpleNamespace(config=SimpleNamespace(items=SimpleNamespace(images=[]))),
-        _demonstrations=lambda way, item: ["one"],
+def test_probe_requests(make_study, probe, text):
+    study = make_study(
+        1, questions=[of_texts()], items={"file": "items.csv"}, probes={} if probe is None else {probe: 1}
     )
-    item = Item("i", None, {"text": "# A **b**\nc"})
-    assert Plan._messages(plan, way, item, ("x",)) == [{"role": "user", "content": text}]
-    assert sent == [(text, ("x",), ["one"])]
+    (study.folder / "items.csv").write_text('item,text\nq1,"# A **b**\nc"\n')
+    (content,) = [one.messages[-1]["content"] for claim, one in asked(study) if claim.condition.get("probe") == probe]
+    assert f"\ntext: {text}\n" in content
 
 
 @pytest.mark.parametrize(
-    ("judge", "form", "free_text", "most"),
+    ("judge", "scale", "most"),
     [
-        ({}, True, False, 512),
-        ({"effort": "none"}, True, False, 512),
-        ({"effort": "low"}, True, False, 8192),
-        ({"strategy": "chain-of-thought"}, True, False, 8192),
-        ({}, True, True, 8192),
-        ({}, False, False, 8192),
-        ({"params": {"thinking": {"budget_tokens": 2000}}}, True, False, None),
-        ({"provider": "openai"}, True, True, None),
-        ({"max_tokens": 7}, True, False, 7),
+        ({}, "1-5", 512),
+        ({"effort": "none"}, "1-5", 512),
+        ({"effort": "low"}, "1-5", 8192),
+        ({"strategy": "chain-of-thought"}, "1-5", 8192),
+        ({}, "text", 8192),
+        ({"prompt": "own"}, "1-5", 8192),
+        ({"params": {"thinking": {"budget_tokens": 2000}}}, "1-5", None),
+        ({"provider": "openai"}, "text", None),
+        ({"max_tokens": 7}, "1-5", 7),
     ],
 )
-def test_service_that_wants_a_limit_of_tokens_is_given_one(judge, form, free_text, most):
-    kind = SimpleNamespace(free_text=free_text)
-    prompt = SimpleNamespace(has_format=form, question=SimpleNamespace(kind=kind))
-    given = Judge(**{"name": "m", "model": "x", "provider": "anthropic"} | judge)
-    way = Way(given, *[None] * 2, parse_scale("1-5"), None, prompt)
-    assert way.request([], {}).max_tokens == most
+def test_service_that_wants_a_limit_of_tokens_is_given_one(make_study, judge, scale, most):
+    (make_study(1).folder / "prompts").mkdir()
+    (tmp := make_study(1).folder / "prompts" / "own.txt").write_text("{{ item.text }} Which grade?")
+    assert tmp.exists()
+    question = {"name": "q", "text": "?", "scale": scale}
+    ((_, request),) = asked(make_study(1, judge={"provider": "anthropic"} | judge, questions=[question]))
+    assert request.max_tokens == most
 
 
 def test_pairs_are_counted_in_words():
@@ -1025,120 +1047,112 @@ def test_provider_for_names_the_openai_compatible_address(make_study, provider):
 
 
 @pytest.mark.parametrize(
-    ("score", "spec", "free_text", "likelihood", "expected"),
+    ("score", "spec", "likelihood", "expected"),
     [
-        ("label", "1-5", False, False, False), ("expected", "1-5", False, True, True),
-        ("expected", "nominal:a,b", False, True, False), ("probabilities", "1-5", False, True, False),
-        ("expected", "1-5", True, False, True),
+        ("label", "1-5", False, False), ("expected", "1-5", True, True), ("probabilities", "nominal:a,b", True, False),
+        ("probabilities", "1-5", True, False),
     ],
 )  # fmt: skip
-def test_way_requests_probabilities(score, spec, free_text, likelihood, expected):
-    question = SimpleNamespace(kind=SimpleNamespace(free_text=free_text))
-    way = SimpleNamespace(
-        judge=SimpleNamespace(score=score), scale=parse_scale(spec), prompt=SimpleNamespace(question=question)
-    )
-    assert (Way.has_likelihood.fget(way), Way.is_expected.fget(way)) == (likelihood, expected)
+def test_way_requests_probabilities(make_study, score, spec, likelihood, expected):
+    question = {"name": "q", "text": "?", "scale": spec}
+    store, plan = planned(make_study(1, judge={"score": score}, questions=[question]))
+    with store:
+        (claim,) = work.sample(store, "m1", 1)
+        way, request = plan.way(claim), plan.request(claim)
+    assert (way.has_likelihood, way.is_expected) == (likelihood, expected)
+    assert request.alternatives == (20 if likelihood else 0)
 
 
 @pytest.mark.parametrize(
-    ("spec", "closed", "hints"),
+    ("question", "hints"),
     [
-        ("1-3", (), {1, 2, 3}), ("preference", (0,), {-1, 1}), ("preference", (), {-1, 0, 1}),
-        ("nominal:a,b", (), {"a", "b"}), ("interval:0-10", (), {0, 10}),
-        ("ranking:3", (), {json.dumps(one, separators=(",", ":")) for one in permutations("ABC")}),
+        (of_texts(scale="1-3"), {"1", "2", "3"}),
+        (of_texts("text", "doc", order="fixed", ties=False), {"first", "second"}),
+        (of_texts("text", "doc", order="fixed"), {"first", "second", "tie"}),
+        (of_texts(scale="nominal:a,b"), {"a", "b"}), (of_texts(scale="interval:0-10"), {"0", "10"}),
     ],
 )  # fmt: skip
 @pytest.mark.parametrize("seed", [0, 7])
-def test_hint_is_any_allowed_label(spec, closed, hints, seed):
-    plan = SimpleNamespace(study=SimpleNamespace(config=SimpleNamespace(seed=seed)))
-    way = SimpleNamespace(scale=parse_scale(spec), asked=SimpleNamespace(closed=closed, name="q"))
-    found = [Plan._hint(plan, way, Item(f"i{n}", None, {})) for n in range(40)]
-    assert set(found) == hints
-    assert found == [Plan._hint(plan, way, Item(f"i{n}", None, {})) for n in range(40)]
+def test_hint_is_any_allowed_label(make_study, question, hints, seed):
+    study = make_study(40, questions=[question], items={"file": "items.csv"}, probes={"hint": 40}, seed=seed)
+    hinted = [one.messages[-1]["content"] for claim, one in asked(study) if claim.condition.get("probe") == "hint"]
+    found = [re.search(r"Another annotator gave the label (.*)\.", one).group(1) for one in hinted]
+    assert (len(found), set(found)) == (40, hints)
+    assert found == [re.search(r"label (\S*)\.", one.messages[-1]["content"].splitlines()[-1]).group(1)
+                     for claim, one in asked(study) if claim.shown and "about" in claim.shown]  # fmt: skip
 
 
-def test_recipe_identity(monkeypatch):
+def test_recipe_identity(make_study):
     """A judge's name only where its replies are found by it: a model does not know what it is called here."""
-    monkeypatch.setattr(plan_module, "identity", lambda request: "what is sent")
-    usual = {"name": "m1", "provider": "openai", "file": None, "function": None, "command": ()}
-
-    def recipe(*, is_expected=False, **judge):
-        way = SimpleNamespace(
-            judge=SimpleNamespace(**usual | judge), is_expected=is_expected, request=lambda messages, about: None
-        )
-        return Plan._recipe(SimpleNamespace(_messages=lambda *about: []), way, None, ())
-
-    assert recipe() == recipe(name="m2") == recipe(provider="openai-compatible")
-    assert recipe(provider="recorded") != recipe(provider="recorded", name="m2")
-    assert recipe(file="replies.csv") != recipe(file="replies.csv", name="m2")
-    others = [recipe(provider="groq"), recipe(function="f"), recipe(command=("f", "g")), recipe(is_expected=True)]
-    assert len({recipe(), *others}) == 5
-
-
-@pytest.mark.parametrize(("unread", "has_format"), [(None, True), (("four", "no label"), False), (("4", "?"), True)])
-def test_request_about_by_hand(unread, has_format, monkeypatch):
-    complained = []
-
-    def complaint(messages, *given, own_form):
-        complained.append((given[:2], own_form))
-        return [*messages, "complaint"]
-
-    monkeypatch.setattr(plan_module, "complaint", complaint)
-    way = SimpleNamespace(
-        judge=SimpleNamespace(name="m1"), question=SimpleNamespace(definition=SimpleNamespace(name="stars")),
-        prompt=SimpleNamespace(has_format=has_format), asked=None, scale=None, request=lambda *given: given,
-    )  # fmt: skip
-    claim = SimpleNamespace(
-        item=Item("i1", None, {}), repeat=3, condition={"scale": "1-5"}, unread=unread, shown={"order": ["b", "a"]}
+    folder = make_study(1).folder
+    (folder / "replies.jsonl").write_text(
+        "".join(f'{{"item": "q00000", "judge": "m{k}", "reply": "3"}}\n' for k in (1, 2))
     )
-    plan = SimpleNamespace(
-        way=lambda claim: way, order=lambda claim: Plan.order(None, claim), _messages=lambda *given: ["messages"],
-        _columns=lambda *given: {"text": "x"},
-    )  # fmt: skip
-    messages, about, columns = Plan.request(plan, claim)
-    again = {} if unread is None else {"attempt": 2}
-    shared = {"item": "i1", "judge": "m1", "question": "stars", "repeat": 3, "scale": "1-5", "order": "b>a"}
-    assert (about, columns) == (shared | again, {"text": "x"})
-    assert messages == (["messages"] if unread is None else ["messages", "complaint"])
-    assert complained == ([] if unread is None else [(unread, not has_format)])
-    claim.shown = None
-    assert "order" not in Plan.request(plan, claim)[1]
+    (folder / "own.py").write_text("def f(item): return 3\n\n\ndef g(item): return 3\n")
+
+    def recipe(**judge):
+        (folder / "study.db").unlink(missing_ok=True)
+        store, plan = planned(make_study(1, judge=judge))
+        with store:
+            (one,) = plan.assignments()
+        return one.recipe
+
+    recorded = {"provider": "recorded", "file": "replies.jsonl", "base_url": None}
+    assert recipe() == recipe(name="m2") == recipe(provider="openai-compatible")
+    assert recipe(**recorded) != recipe(**recorded, name="m2")
+    others = [recipe(provider="groq"), recipe(score="expected"), recipe(**recorded), recipe(model="other")]
+    others += [recipe(provider="python", model=f"own:{name}", base_url=None) for name in "fg"]
+    others += [recipe(provider="command", model=f"./f {name}", base_url=None) for name in "gh"]
+    assert len({recipe(), *others}) == 9
+
+
+@pytest.mark.parametrize("prompt", ["default", "own"])
+@pytest.mark.parametrize("unread", [None, ("four", "no label")])
+def test_request_about_by_hand(make_study, unread, prompt):
+    (folder := make_study(1).folder / "prompts").mkdir()
+    (folder / "own.txt").write_text("{{ question }} {{ item.text }}")
+    parts = {"conditions": {"scale": ["1-5"]}, "probes": {"repeat": 1}}
+    question = {"name": "stars", "text": "Which?", "scale": "1-5"}
+    judge = {"repeats": 3, "prompt": prompt}
+    store, plan = planned(make_study(1, judge=judge, questions=[question], **parts))
+    with store:
+        (claim,) = [one for one in work.item_claims(store, "q00000", ["m1"]) if one.repeat == 3]
+        plain, request = plan.request(claim), plan.request(replace(claim, unread=unread))
+    shared = {"item": "q00000", "judge": "m1", "question": "stars", "repeat": 3, "scale": "1-5"}
+    assert request.about == shared | ({} if unread is None else {"attempt": 2})
+    if unread is None:
+        assert request.messages == plain.messages
+        return
+    *before, said, again = request.messages
+    assert (before, said) == (plain.messages, {"role": "assistant", "content": "four"})
+    assert "no label" in again["content"]
+    assert ("JSON" in again["content"]) == (prompt == "default"), "in the form that the prompt asks for"
 
 
 @pytest.mark.parametrize(
-    ("provider", "is_program", "columns"),
+    ("judge", "columns"),
     [
-        ("trained", True, {"text": "x", "a": "1", "b": "2", "secret": "s"}), ("program", True, ["text", "b", "a", "c"]),
-        ("openai", False, {}),
+        ({"provider": "command", "model": "./rate.sh", "base_url": None}, {"text": "x", "a": "1", "b": "2"}),
+        ({}, {}),
     ],
-)  # fmt: skip
-def test_program_input_columns(provider, is_program, columns):
-    item = Item("i1", None, {"text": "x", "a": "1", "b": "2", "secret": "s"})
-    asked = SimpleNamespace(
-        shown_columns=lambda fields, hidden: [one for one in ["text", "secret"] if one not in hidden]
-    )
-    way = SimpleNamespace(judge=SimpleNamespace(provider=provider, is_program=is_program), asked=asked)
-    config = SimpleNamespace(items=SimpleNamespace(hidden=["secret"]))
-    found = Plan._columns(SimpleNamespace(study=SimpleNamespace(config=config)), way, item, ("b", "a", "c"))
-    assert (found if isinstance(columns, dict) else list(found)) == columns
-    assert isinstance(columns, dict) or (found["b"], found["c"]) == ("2", None)
+)
+def test_program_input_columns(make_study, judge, columns):
+    question = {"name": "q", "text": "Which?", "scale": "preference", "options": ["b", "a"], "order": "fixed"}
+    question["show"] = ["text"]
+    study = make_study(1, judge=judge, questions=[question], items={"file": "items.csv"})
+    (study.folder / "items.csv").write_text("item,text,a,b,secret\ni1,x,1,2,s\n")
+    ((_, request),) = asked(study)
+    assert request.columns == columns
+    assert list(request.columns)[1:] == ["b", "a"][: len(columns)], "the options last, in the order displayed"
 
 
-def test_request_of_a_judge():
-    judge = {
-        "name": "m1",
-        "model": None,
-        "max_tokens": None,
-        "temperature": 0.5,
-        "params": {"top_p": 1},
-        "effort": "low",
-    }
-    way = SimpleNamespace(judge=SimpleNamespace(**judge), schema={"type": "object"}, has_likelihood=False)
-    way._usual_limit = lambda: 300
-    found = Way.request(way, [{"role": "user", "content": "?"}], {"item": "i1"})
-    assert (found.model, found.max_tokens, found.temperature, found.effort) == ("m1", 300, 0.5, "low")
-    assert (found.params, found.schema, found.about) == ({"top_p": 1}, {"type": "object"}, {"item": "i1"})
-    assert (found.columns, found.alternatives) == ({}, 0)
-    way.judge.model, way.judge.max_tokens, way.has_likelihood = "gpt", 7, True
-    found = Way.request(way, [], {}, {"text": "x"})
-    assert (found.model, found.max_tokens, found.columns, found.alternatives) == ("gpt", 7, {"text": "x"}, 20)
+def test_request_of_a_judge(make_study):
+    def request(**judge):
+        ((_, found),) = asked(make_study(1, judge=judge))
+        return found
+
+    found = request(temperature=0.5, params={"top_p": 1}, effort="low")
+    assert (found.model, found.max_tokens, found.temperature, found.effort) == ("tiny", None, 0.5, "low")
+    assert (found.params, found.schema["type"], found.alternatives) == ({"top_p": 1}, "object", 0)
+    found = request(max_tokens=7, score="probabilities", structured="never")
+    assert (found.max_tokens, found.schema, found.alternatives) == (7, None, 20)

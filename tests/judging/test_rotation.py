@@ -5,26 +5,29 @@ from __future__ import annotations
 import json
 import re
 from collections import Counter
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
+from chat_server import ChatServer, Say
 
 import assay
 from assay.errors import StudyError
 from assay.judging.dry_run import estimate_study
 from assay.judging.plan import Rotation
 from assay.judging.run import judge_study
-from assay.judging.services.http import Completion, Request
-from assay.judging.services.providers import Service
 from assay.study.definition import load_study
 from assay.study.items import Item
 
 NAMES = ("a", "b", "c")
+NOWHERE = "http://127.0.0.1:9/v1"
 
 
-def rotating(folder: Path, n: int = 60, share: float = 0.1, names: tuple[str, ...] = NAMES, **more: Any) -> Path:
+def rotating(
+    folder: Path, n: int = 60, share: float = 0.1, names: tuple[str, ...] = NAMES, url: str = NOWHERE, **more: Any
+) -> Path:
     folder.mkdir(exist_ok=True)
     lines = [json.dumps({"item": f"t{k:03d}", "text": f"Text {k}."}) for k in range(n)]
     (folder / "items.jsonl").write_text("\n".join(lines) + "\n", encoding="utf-8")
@@ -32,7 +35,7 @@ def rotating(folder: Path, n: int = 60, share: float = 0.1, names: tuple[str, ..
         "name": "Rotated", "items": {"file": "items.jsonl"},
         "questions": [{"name": "good", "text": "How good?", "scale": "1-5", "show": ["text"]}],
         "judges": [
-            {"name": name, "model": "m", "base_url": "http://127.0.0.1:9/v1", "route": {"rotate": share}}
+            {"name": name, "model": "m", "base_url": url, "route": {"rotate": share}}
             for name in names
         ],
     }  # fmt: skip
@@ -41,17 +44,15 @@ def rotating(folder: Path, n: int = 60, share: float = 0.1, names: tuple[str, ..
 
 
 @pytest.fixture
-def asked(monkeypatch: pytest.MonkeyPatch) -> list[Request]:
-    """The requests that are sent; a model's label is one of the number of the text, 0 to 4, plus 1."""
-    found: list[Request] = []
+def server() -> Iterator[ChatServer]:
+    """A model whose label is one of the number of the text, 0 to 4, plus 1."""
 
-    async def complete(self: Service, request: Request) -> Completion:
-        found.append(request)
-        number = int(re.findall(r"Text (\d+)", str(request.messages))[-1])
-        return Completion(json.dumps({"label": number % 5 + 1}), tokens_in=10, tokens_out=2)
+    def script(number: int, body: dict[str, Any], server: ChatServer) -> Say:
+        number = int(re.findall(r"Text (\d+)", str(body["messages"]))[-1])
+        return Say(json.dumps({"label": number % 5 + 1}))
 
-    monkeypatch.setattr(Service, "complete", complete)
-    return found
+    with ChatServer(script) as found:
+        yield found
 
 
 def judges_of(folder: Path) -> dict[str, set[str]]:
@@ -61,11 +62,11 @@ def judges_of(folder: Path) -> dict[str, set[str]]:
     return found
 
 
-def test_items_are_dealt_in_equal_shares_and_a_share_is_asked_of_all(tmp_path: Path, asked: list[Request]) -> None:
-    folder = rotating(tmp_path / "study")
+def test_items_are_dealt_in_equal_shares_and_a_share_is_asked_of_all(tmp_path: Path, server: ChatServer) -> None:
+    folder = rotating(tmp_path / "study", url=server.url)
     assert sum(one.calls for one in estimate_study(load_study(folder)).judges) == 54 + 6 * 3
     done = judge_study(load_study(folder))
-    assert len(asked) == 54 + 6 * 3
+    assert server.count == 54 + 6 * 3
     assert done.notes == ("60 items are dealt to judges (a 24, b 24, c 24); all label 6 of them",)
     found = judges_of(folder)
     assert Counter(map(len, found.values())) == {1: 54, 3: 6}
@@ -74,15 +75,15 @@ def test_items_are_dealt_in_equal_shares_and_a_share_is_asked_of_all(tmp_path: P
     assert line.estimate == pytest.approx(3, abs=0.3)
 
 
-def test_added_items_change_nothing_of_those_before(tmp_path: Path, asked: list[Request]) -> None:
-    folder = rotating(tmp_path / "study", n=40, share=0.2)
+def test_added_items_change_nothing_of_those_before(tmp_path: Path, server: ChatServer) -> None:
+    folder = rotating(tmp_path / "study", n=40, share=0.2, url=server.url)
     judge_study(load_study(folder))
-    before, sent = judges_of(folder), len(asked)
-    rotating(folder, n=55, share=0.2)
+    before, sent = judges_of(folder), server.count
+    rotating(folder, n=55, share=0.2, url=server.url)
     judge_study(load_study(folder))
     found = judges_of(folder)
     assert {item: found[item] for item in before} == before
-    assert len(asked) - sent == sum(map(len, found.values())) - sum(map(len, before.values()))
+    assert server.count - sent == sum(map(len, found.values())) - sum(map(len, before.values()))
     assert sum(len(who) == 3 for who in found.values()) == 11
 
 

@@ -17,24 +17,25 @@ import threading
 import time
 from collections import Counter
 from contextlib import suppress
-from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
 
 import polars as pl
 import pytest
-from chat_server import PRICE, QUICK, ChatServer, Say, faults, item_of, patient, rows
+from chat_server import PRICE, QUICK, ChatServer, Say, StoppedClock, faults, item_of, patient, rows
 from own_process import ask, ask_without_posix, start
 
 from assay.errors import JudgeError, StudyError
 from assay.judging import run as run_module
 from assay.judging.dry_run import estimate_study
+from assay.judging.plan import plan_study
 from assay.judging.run import judge_study
-from assay.judging.services import client
+from assay.judging.services.client import Clock
 from assay.judging.services.http import Completion, Sent
 from assay.reading import study_labels
 from assay.study.definition import load_study
 from assay.study.schema import Question
+from assay.study.store import work
 from assay.study.store.answers import Answer, history
 from assay.study.store.connection import open_store
 from assay.study.store.table import stored_annotations
@@ -186,10 +187,11 @@ def test_every_question_is_asked_once_and_the_table_has_the_labels(make_study):
 
 def test_answer_keeps_reply_fingerprint_tokens_cost_latency_and_time(make_study, monkeypatch):
     monkeypatch.setattr(time, "time", lambda: 1_800_000_000.0)
-    monkeypatch.setattr(client, "monotonic", itertools.count(100, 2.5).__next__)
+    clock = Clock()
+    clock.now = itertools.count(100, 2.5).__next__
     with ChatServer() as server:
         study = make_study(1, server.url, judge=PRICE)
-        judge_study(study)
+        judge_study(study, **patient(clock=clock))
     with open_store(study) as store:
         (row,) = history(store).to_dicts()
     assert row["reply"] == '{"label": 3}'
@@ -293,29 +295,16 @@ def test_service_that_is_not_there_stops_the_run(make_study):
         judge_study(study, **patient(tries=2))
 
 
-@pytest.fixture
-def waits(monkeypatch):
-    """The seconds that calls had to wait; the clock is stopped, and no test waits."""
-    found = []
+def test_retry_after_is_obeyed(make_study):
+    clock = StoppedClock()
 
-    async def wait(self, seconds):
-        if seconds > 0:
-            found.append(seconds)
-
-    monkeypatch.setattr(client.Endpoint, "_sleep", wait)
-    monkeypatch.setattr(client, "monotonic", lambda: 100.0)
-    monkeypatch.setattr(client, "Bucket", partial(client.Bucket, clock=lambda: 100.0))
-    return found
-
-
-def test_retry_after_is_obeyed(make_study, waits):
     def script(n, body, server):
         return Say(status=429, headers={"Retry-After": "7"}) if n == 1 else Say()
 
     with ChatServer(script) as server:
-        assert judge_study(make_study(1, server.url), **QUICK).answered == 1
-    assert waits
-    assert min(waits) >= 7
+        assert judge_study(make_study(1, server.url), **patient(clock=clock)).answered == 1
+    assert clock.waits
+    assert min(clock.waits) >= 7
 
 
 def test_call_that_takes_too_long_is_made_again(make_study):
@@ -412,12 +401,13 @@ def test_openai_prices_are_known_offline(make_study, monkeypatch):
     assert 0 < estimate.cost < 0.01
 
 
-def test_requests_per_minute_are_kept(make_study, waits):
+def test_requests_per_minute_are_kept(make_study):
+    clock = StoppedClock()
     with ChatServer() as server:
         # 1,200 a minute are 20 a second; two seconds' worth may go at once, the rest one by one.
         study = make_study(60, server.url, limits={"concurrency": 60, "requests_per_minute": 1200})
-        assert judge_study(study).answered == 60
-    assert waits == pytest.approx([n / 20 for n in range(1, 21)])
+        assert judge_study(study, **patient(clock=clock)).answered == 60
+    assert clock.waits == pytest.approx([n / 20 for n in range(1, 21)])
 
 
 def test_busy_service_is_asked_less_at_once(make_study):
@@ -655,7 +645,47 @@ def test_unknown_judges_are_named(make_study):
         judge_study(make_study(1), judges=["m"])
 
 
-# -- the parts of a run, one by one -------------------------------------------------------------------
+# -- what a run counts --------------------------------------------------------------------------------
+
+
+def test_run_counts_each_kind_of_answer(make_study):
+    """A label; an unreadable reply twice; a refusal; a call that fails. Each call takes a second."""
+    clock, told = StoppedClock(), []
+
+    def script(n, body, server):
+        clock.at += 1
+        what = {"q00000": Say(), "q00001": Say("no idea"), "q00002": Say(None, refusal="I will not")}
+        return what.get(item_of(body), Say(status=400, error="too long"))
+
+    with ChatServer(script) as server:
+        judges = [{"name": "m1", "model": "tiny", "base_url": server.url} | PRICE]
+        judges.append({"name": "m2", "model": "tiny", "base_url": server.url, "params": {"seed": 1}})
+        study = make_study(4, judges=judges, limits={"concurrency": 1})
+        done = judge_study(study, judges=["m1"], progress=told.append, **patient(clock=clock, tries=1))
+        assert (done.answered, done.missing, done.failed, done.reasked, done.late) == (1, 2, 1, 1, 0)
+        assert (done.left, done.elsewhere, done.seconds, done.stopped) == (1, 0, 5.0, None)
+        assert (done.tokens_in, done.tokens_out, done.unpriced) == (400, 40, ())
+        assert done.cost == pytest.approx(4 * 0.0002)
+        first, unread, refused, failed = done.reasons
+        assert (first, refused) == (f"{unread}, asked again", "m1: the model refused")
+        assert (unread[:4], failed) == ("m1: ", "m1: no reply: HTTP 400: too long")
+        assert set(done.reasons.values()) == {1}
+        again = judge_study(study, **patient(clock=clock, tries=1))
+    assert (again.unpriced, again.failed) == (("m2",), 2)
+    # Nothing is said of the unreadable reply that is asked about again.
+    assert [(one.done, one.missing, one.total) for one in told] == [(1, 0, 4), (2, 1, 4), (3, 2, 4), (4, 2, 4)]
+    assert [one.seconds for one in told] == [1, 3, 4, 5]
+    assert [one.cost for one in told] == pytest.approx([0.0002, 0.0006, 0.0008, 0.0008])
+
+
+def test_questions_that_another_run_has_claimed_are_its_own(make_study):
+    with ChatServer() as server:
+        study = make_study(5, server.url)
+        with open_store(study) as store:
+            plan_study(study, store)
+            claimed = work.claim(store, work.start_run(store), ["m1"], 2)
+            done = judge_study(study)
+    assert (len(claimed), done.answered, done.left, done.elsewhere) == (2, 3, 0, 2)
 
 
 def running(**more):
@@ -665,65 +695,6 @@ def running(**more):
     usual |= {"ways": SimpleNamespace(progress=None, stop=None), "prices": {}, "health": {}}
     vars(run).update(usual | more)
     return run
-
-
-def claimed(**more):
-    return SimpleNamespace(**{"annotator": "m1", "item": SimpleNamespace(name="q1"), "unread": None} | more)
-
-
-def test_run_counts_an_answer(monkeypatch):
-    monkeypatch.setattr(run_module, "monotonic", lambda: 5.0)
-    told = []
-    run = running(ways=SimpleNamespace(progress=told.append))
-    run._count(claimed(), Answer("valid", 3, tokens_in=10, tokens_out=2, cost=0.5), True)
-    run._count(claimed(), Answer("unreadable", reason="no label"), True)
-    run._count(claimed(), Answer("missing", reason="refused", tokens_in=5, cost=0.25), True)
-    run._count(claimed(annotator="m2"), Answer("failed", reason="no reply"), True)
-    run._count(claimed(), Answer("valid", 3), False)
-    assert run.counts == {
-        "valid": 1, "unreadable": 1, "missing": 1, "failed": 1, "late": 1, "tokens_in": 15, "tokens_out": 2,
-    }  # fmt: skip
-    assert run.cost == 0.75
-    assert run.reasons == {"m1: no label, asked again": 1, "m1: refused": 1, "m2: no reply": 1}
-    wanted = [(1, 0, 0.5), (2, 1, 0.75), (3, 1, 0.75), (3, 1, 0.75)]
-    assert [(one.done, one.missing, one.cost) for one in told] == wanted
-    assert {(one.total, one.seconds) for one in told} == {(9, 5.0)}
-
-
-def test_run_result_from_counts(monkeypatch):
-    monkeypatch.setattr(run_module, "monotonic", lambda: 5.0)
-    counts = Counter(
-        valid=7, missing=2, failed=1, unreadable=3, late=4, tokens_in=90, tokens_out=8, cached=6, reasoning=5
-    )
-    run = running(counts=counts, reasons=Counter({"x": 2}), cost=1.5, prices={"m1": None, "m2": object()}, begun=2.0)
-    done = run._result({"open": 10, "failed": 20, "claimed": 30, "valid": 40})
-    assert (done.answered, done.missing, done.failed, done.reasked, done.late) == (7, 2, 1, 3, 4)
-    assert (done.left, done.elsewhere, done.cost, done.seconds) == (30, 30, 1.5, 3.0)
-    assert (done.tokens_in, done.tokens_out, done.tokens_cached, done.tokens_reasoning) == (90, 8, 6, 5)
-    assert (done.reasons, done.unpriced, done.stopped) == ({"x": 2}, ("m1",), None)
-    nothing = running(stopped="interrupted")._result({})
-    assert (nothing.left, nothing.elsewhere, nothing.stopped) == (0, 0, "interrupted")
-
-
-def test_why_judges_are_asked_no_further():
-    plan = SimpleNamespace(
-        judges={
-            "m1": SimpleNamespace(model="tiny", address="http://h/v1", provider="openai"),
-            "m2": SimpleNamespace(model="big", address=None, provider="google"),
-            "m3": SimpleNamespace(model="big", address=None, provider="google"),
-        },
-        study=SimpleNamespace(folder="s"),
-    )
-    health = {
-        "m1": SimpleNamespace(stopped="is not there", dead=True), "m2": SimpleNamespace(stopped=None, dead=False),
-        "m3": SimpleNamespace(stopped="cannot be read", dead=False),
-    }  # fmt: skip
-    run = running(plan=plan, health=health)
-    assert run._why_stopped() == [
-        "judge 'm1' (tiny at http://h/v1) is not there",
-        "judge 'm3' (big at google) cannot be read; read them with: assay study responses s --missing",
-    ]
-    assert run._result({}).stopped == "; ".join(run._why_stopped())
 
 
 @pytest.mark.parametrize(

@@ -123,7 +123,7 @@ def signed_parameters(query: Mapping[str, str], host: str, later: float = 0.0) -
     """
     jwt = require("jwt", "prolific", "checking the signature of Prolific's addresses")
     try:
-        key = _keys(KEYS).get_signing_key_from_jwt(query.get(TOKEN, ""))
+        key = platform_keys(KEYS).get_signing_key_from_jwt(query.get(TOKEN, ""))
         rules = {"require": ["exp", "aud"], "verify_aud": False}
         found = jwt.decode(query.get(TOKEN, ""), key, algorithms=["RS256"], options=rules, leeway=later)
     except jwt.PyJWKClientConnectionError:
@@ -148,7 +148,7 @@ def signed_parameters(query: Mapping[str, str], host: str, later: float = 0.0) -
 
 
 @lru_cache(maxsize=4)
-def _keys(address: str) -> Any:
+def platform_keys(address: str) -> Any:
     """The keys at an address, kept for a day."""
     return require("jwt", "prolific", "checking addresses").PyJWKClient(address, lifespan=86400, timeout=10)
 

@@ -323,7 +323,7 @@ class _Run:
 
     def __init__(self, plan: Plan, providers: dict[str, Provider], ways: _Ways) -> None:
         self.plan, self.providers, self.ways, self.store = plan, providers, ways, plan.store
-        self.prices = ways.prices
+        self.prices, self.clock = ways.prices, ways.patience.clock
         self.limits = plan.study.config.limits
         self.stopping = asyncio.Event()
         self.lanes: dict[Any, tuple[Endpoint, list[str]]] = {}
@@ -348,7 +348,7 @@ class _Run:
 
     async def go(self) -> JudgeRun:
         """Run until no claim is left, or the run stops."""
-        self.begun = monotonic()
+        self.begun = self.clock.now()
         self.writer = StoreThread(self._write)
         try:
             await self._begin()
@@ -583,7 +583,7 @@ class _Run:
 
     def _progress(self) -> Progress:
         done = sum(self.counts[status] for status in ("valid", "missing", "failed"))
-        return Progress(done, self.total, self.counts["missing"], self.cost, monotonic() - self.begun)
+        return Progress(done, self.total, self.counts["missing"], self.cost, self.clock.now() - self.begun)
 
     def _result(self, left: dict[str, int]) -> JudgeRun:
         return JudgeRun(
@@ -597,7 +597,7 @@ class _Run:
             cost=self.cost,
             tokens_in=self.counts["tokens_in"],
             tokens_out=self.counts["tokens_out"],
-            seconds=monotonic() - self.begun,
+            seconds=self.clock.now() - self.begun,
             reasons=dict(self.reasons),
             unpriced=tuple(name for name, price in self.prices.items() if price is None),
             tokens_cached=self.counts["cached"],

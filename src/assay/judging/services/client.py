@@ -7,8 +7,8 @@ import logging
 import random
 from collections import deque
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
-from contextlib import asynccontextmanager
-from dataclasses import dataclass
+from contextlib import asynccontextmanager, suppress
+from dataclasses import dataclass, field
 from time import monotonic
 from typing import Protocol
 
@@ -35,10 +35,11 @@ WORTH_SAYING = 10.0
 class Gate:
     """Calls in flight: the number allowed, fewer once the service says it is busy, then slowly more."""
 
-    def __init__(self, most: int) -> None:
+    def __init__(self, most: int, *, clock: Callable[[], float] = monotonic) -> None:
         self.most = most
         self.limit = float(most)
         self.busy = 0
+        self._clock = clock
         self._waiting: deque[asyncio.Future[None]] = deque()
         self._slowed_at = 0.0
 
@@ -72,7 +73,7 @@ class Gate:
     def was_busy(self, begun: float) -> None:
         """Half as many at once, unless the call began before it was last halved."""
         if begun >= self._slowed_at:
-            self._slowed_at = monotonic()
+            self._slowed_at = self._clock()
             self.limit = max(1.0, self.limit / 2)
 
 
@@ -100,6 +101,21 @@ class Bucket:
         self._left -= amount
 
 
+class Clock:
+    """The time of a run, in seconds, and how a wait passes."""
+
+    def now(self) -> float:
+        """The time, which never goes back."""
+        return monotonic()
+
+    async def wait(self, seconds: float, stopping: asyncio.Event) -> None:
+        """Wait, but no longer than until the run stops."""
+        if seconds <= 0 or stopping.is_set():
+            return
+        with suppress(TimeoutError):
+            await asyncio.wait_for(stopping.wait(), seconds)
+
+
 @dataclass(frozen=True)
 class Patience:
     """How often a run tries again, how long it waits for a service, and when it gives a judge up."""
@@ -112,6 +128,8 @@ class Patience:
     """Seconds to wait for a server that does not accept calls yet, such as one that is loading its model."""
     unreadable: float = 20
     """Responses in a row without a readable label that stop their judge."""
+    clock: Clock = field(default_factory=Clock)
+    """What measures the waits, and lets them pass."""
 
 
 PATIENCE = Patience()
@@ -123,9 +141,10 @@ class Endpoint:
     def __init__(
         self, limits: RateLimits, *, stopping: asyncio.Event, where: str, tell: Tell, patience: Patience
     ) -> None:
-        self.gate, self.stopping = Gate(limits.concurrency), stopping
-        self._requests = Bucket(limits.requests_per_minute)
-        self._tokens = Bucket(limits.tokens_per_minute)
+        self._clock = patience.clock
+        self.gate, self.stopping = Gate(limits.concurrency, clock=self._clock.now), stopping
+        self._requests = Bucket(limits.requests_per_minute, clock=self._clock.now)
+        self._tokens = Bucket(limits.tokens_per_minute, clock=self._clock.now)
         self._counts_tokens = limits.tokens_per_minute is not None
         self._patience, self._quiet_until = patience, 0.0
         self._where, self._tell = where, tell
@@ -143,11 +162,11 @@ class Endpoint:
         """
         number = 1
         while True:
-            await self._sleep(self._quiet_until - monotonic())
+            await self._wait(self._quiet_until - self._clock.now())
             expected = expected_tokens(request) if self._counts_tokens else 0.0
-            await self._sleep(max(self._requests.take(1), self._tokens.take(expected)))
+            await self._wait(max(self._requests.take(1), self._tokens.take(expected)))
             await self.gate.enter()
-            begun = monotonic()
+            begun = self._clock.now()
             try:
                 if self.stopping.is_set():
                     raise CallFailed("retry", "the run is stopping")
@@ -166,10 +185,13 @@ class Endpoint:
                 used = (completion.tokens_in or 0) + (completion.tokens_out or 0)
                 if used and self._counts_tokens:
                     self._tokens.correct(used - expected)
-                return completion, monotonic() - begun
+                return completion, self._clock.now() - begun
             finally:
                 self.gate.leave()
-            await self._sleep(wait)
+            await self._wait(wait)
+
+    async def _wait(self, seconds: float) -> None:
+        await self._clock.wait(seconds, self.stopping)
 
     def _is_loading(self, error: CallFailed) -> bool:
         """Whether to wait for a service that has taken no call yet, as one that loads its model; said once."""
@@ -177,12 +199,12 @@ class Endpoint:
         if not error.starting or self._answers or self.stopping.is_set():
             return False
         if self._loads_until is None:
-            self._loads_until = monotonic() + self._patience.loading
+            self._loads_until = self._clock.now() + self._patience.loading
             self._tell(
                 f"{self._where} does not accept calls yet ({error}). If it is loading its model, the run continues "
                 f"afterwards; it waits at most {duration(self._patience.loading)}. Press Ctrl-C to stop"
             )
-        return monotonic() < self._loads_until
+        return self._clock.now() < self._loads_until
 
     def _wait_seconds(self, error: CallFailed, number: int, begun: float) -> float:
         """Return the seconds to wait after a failed try: as the service asks, otherwise increasing, with random
@@ -190,7 +212,7 @@ class Endpoint:
         if error.status in (429, 503, 529):
             self.gate.was_busy(begun)
         if error.wait is not None:
-            until = monotonic() + error.wait
+            until = self._clock.now() + error.wait
             if error.wait >= WORTH_SAYING and until >= self._quiet_until + WORTH_SAYING:
                 self._tell(
                     f"{self._where} asks to wait {duration(error.wait)} ({error}); the run waits. Press Ctrl-C to "
@@ -199,15 +221,6 @@ class Endpoint:
             self._quiet_until = max(self._quiet_until, until)
             return error.wait + random.uniform(0, 0.1 * self._patience.first_wait)
         return float(min(LONGEST_WAIT, self._patience.first_wait * 2 ** (number - 1)) * random.uniform(0.5, 1))
-
-    async def _sleep(self, seconds: float) -> None:
-        """Wait, but no longer than until the run stops."""
-        if seconds <= 0 or self.stopping.is_set():
-            return
-        try:
-            await asyncio.wait_for(self.stopping.wait(), seconds)
-        except TimeoutError:
-            return
 
 
 def duration(seconds: float) -> str:
