@@ -57,7 +57,8 @@ _STARS = re.compile(r"([★⭐]+)☆*")
 
 _ENDS = (
     r"\s+[-—–]+\s|[.!]\s|。|;|\n|\s*\(|\s*\||[\"'`]\s*[,}]|,\s|,(?=[\u3040-\u9fff])|:\s"
-    r"|,?\s+(?:because|since|as|due|given|based|porque|parce\s+que|weil|denn|perché|poiché)\b"
+    r"|,?\s+(?:because|since|as|due|given|based|porque|parce\s+que|weil|denn|perché|poiché|ya\s+que|pois"
+    r"|car(?=\s+(?:elle|il|l[ae]|les|ce|cette)\b)|da(?=\s+(?:sie|er|es|die|der|das)\b))\b"
 )
 _LINE_SPLITS = re.compile(_ENDS, re.IGNORECASE)
 """The end of the words of a label, before its explanation."""
@@ -113,7 +114,7 @@ _CONDITION = re.compile(
 )
 """What makes a label one of something else: ``9, if the sources were right``."""
 
-_DENIED = re.compile(r"^\s*[:=(–—-]\s*(?:no|not|false|none|absent|n/a|0(?:\.0+)?(?!\.?\d))\b(?!\s+\w)", re.IGNORECASE)
+_DENIED = re.compile(r"^\s*[:=(–—-]\s*(?:no|not|false|none|absent|n/a|0(?:\.0+)?(?!\.?\d))\b(?!\s+\w)|^\s*[:=|(]?\s*[❌✗✘✖]", re.IGNORECASE)
 """What takes a label back: ``hate: no``."""
 
 _BEGUN = re.compile(
@@ -152,6 +153,7 @@ def stated_label(stated: Any, scale: Scale, *, line: bool = False) -> Any:
     if (scale.numeric and is_bound(stated)) or (line and scale.kind in _READERS and _BEGINNING.match(stated)):
         return None
     words = _strip_markdown(BULLET.sub("", stated)).strip()
+    words = _SUM.sub("", words) if scale.numeric else words
     splits = list((_LINE_SPLITS if line else _SPLITS).finditer(words, 0, NEAR))
     if takes_any_word(scale):
         return label_on_scale(words[: splits[0].start()] if splits else words, scale)
@@ -166,6 +168,10 @@ def stated_label(stated: Any, scale: Scale, *, line: bool = False) -> Any:
 
 _BEGINNING = re.compile(r"\W*(?:first|second)(?:ly)?,\s+(?!because|since|as\b|for\b|by\b)\w", re.IGNORECASE)
 """The beginning of an argument, which is no option: ``First, consider A``."""
+
+
+_SUM = re.compile(r"^[\d\s.()]+[-+*/×÷][-+*/×÷\d\s.()]*=\s*")
+"""What a number is computed from: ``100 - 6 = 94``."""
 
 
 def _strip_lead(words: str, scale: Scale) -> str:
@@ -272,7 +278,13 @@ def label_on_scale(stated: Any, scale: Scale) -> Label | None:
     if len(words) > NEAR + max(len(str(one)) for one in options):
         return None  # a text, not a label
     found = named_labels(options, words.strip(), unwrap(words))
+    if not found and not words.isascii():
+        found = named_labels(options, unwrap(_PICTURES.sub("", words)))
     return found[0] if len(found) == 1 else None
+
+
+_PICTURES = re.compile(r"[\u2600-\u260f\u2613-\u2712\u2728-\u274b\u274d-\u27bf\U0001f300-\U0001faff]")
+"""Emoji around a label, except crosses and check boxes: ``Partially correct ⚠``."""
 
 
 def named_labels(options: Sequence[Label], *spellings: str) -> list[Label]:

@@ -170,6 +170,7 @@ def read_reply(
         if listed is None:
             return Reply(None, TRUNCATED if finish == "length" else why, reasoning)
         return Reply(listed, None, reasoning or _reasons(answer))
+    answer = _CROSSED.sub(lambda one: one["before"] or one["after"], answer)
     settled = _settle(answer, scale, asked, cut_off=finish == "length")
     if settled is not None:
         label = settled.label
@@ -190,6 +191,11 @@ def read_reply(
 
 _criterion = lru_cache(maxsize=1_000)(Criterion)
 """Made once for a question: its patterns take a tenth of a millisecond."""
+
+
+_NEGATIVE = r"[*_]*\b(?:no|not|false|fail\w*|wrong|refut\w*|reject\w*|(?:in|un|non)[\w-]+)\b[*_.]*"
+_CROSSED = re.compile(rf"[❌✗✘✖][ \t]*(?P<after>{_NEGATIVE})|(?P<before>{_NEGATIVE})[ \t]*[❌✗✘✖]", re.IGNORECASE)
+"""A cross next to a label that is a denial itself: ``❌ Incorrect``, ``FAIL ❌``."""
 
 
 def _without_bounds(text: str, scale: Scale) -> str:
@@ -254,13 +260,17 @@ def _list(answer: str, scale: Listed, criterion: Criterion) -> tuple[Label | Non
         answer = own
     if find_probabilities(answer, Nominal(scale.names)):
         return None, AMBIGUOUS
-    given = _ticked(found, scale) if given is None and found else given
+    given = _only_list(found, scale) if given is None and found else given
     return _listed(answer, scale, given, is_json=bool(found)), OFF_SCALE
 
 
-def _ticked(found: Sequence[dict[Any, Any]], scale: Listed) -> list[Any] | None:
-    """The names that the last object answers with true, ``{"food": true, "price": false}``; None if it does not."""
+def _only_list(found: Sequence[dict[Any, Any]], scale: Listed) -> list[Any] | None:
+    """The only list of the last object, ``{"emotions": []}``, or the names that it answers with true,
+    ``{"food": true, "price": false}``; None if it has neither."""
     last = {key: value for key, value in found[-1].items() if key.casefold() not in REASON_KEYS}
+    lists = [value for key, value in last.items() if isinstance(value, list) and not _WITHOUT.search(key)]
+    if len(lists) == len(last) == 1:
+        return lists[0]
     if (
         last
         and all(isinstance(one, bool) for one in last.values())
@@ -536,7 +546,7 @@ _ITEM = (
 _NEXT = re.compile(
     r"\n[^\w\n]{0,12}(?:human|user|instruction|system)\b[*_]{0,3}[ \t]*:"
     r"|\n[ \t]{0,8}#{2,6}[ \t]*(?:the[ \t]+)?(?:human|user|instruction|input|question)\b"
-    r"|\n[ \t]{0,8}\[(?:human|user|system)\][ \t]*(?:\n|:|$)"
+    r"|\n[ \t]{0,8}\[(?:the[ \t]+start[ \t]+of[ \t]+)?(?:human|user|system|assistant)\b[^\[\]\n]{0,40}\][ \t]*(?:\n|:|$)"
     rf"|\n(?:[ \t]{{0,8}}[-*_=]{{3,80}}[ \t]*\n\s{{0,8}})?[^\w\n]{{0,12}}{_ITEM}\s?#?\d+\b"
     rf"|\n[ \t]{{0,8}}[-*_=]{{3,80}}[ \t]*\n\s{{0,8}}[^\w\n]{{0,12}}{_ITEM}\b"
     r"|(?P<weak>\n[ \t]*\n[*_]{0,3}(?:review|text|input|post|comment|tweet|sentence|item|question|premise"

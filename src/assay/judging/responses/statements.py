@@ -115,6 +115,7 @@ _REPAIRS = (
     (r"([{,]\s*)'([^'\n]*)'\s*:", r'\1"\2":'),
     (r"([{,]\s*)([A-Za-z_]\w*)\s*:", r'\1"\2":'),
     (r":\s*'([^'\n]*)'\s*([,}])", r': "\1"\2'),
+    (r"(?<=\w )\"(?=\w)|(?<=[\w.!?])\"(?= \w)", r'\\"'),
 )
 """Return JSON for the usual deviations of models: comments, a missing or last comma, single quotes, bare keys."""
 
@@ -242,7 +243,10 @@ def _of_criterion(found: dict[Any, Any], criterion: Criterion | None) -> Criteri
 
 
 def _inner_label(value: Any, scale: Scale) -> Any:
-    """The label that the value of a criterion's own key gives: ``3``, ``"3"``, ``{"score": 3, "reason": "…"}``."""
+    """The label that the value of a criterion's own key gives: ``3``, ``"3"``, ``{"score": 3, "reason": "…"}``; and
+    ``false`` for no, as in ``{"supported": false}``."""
+    if isinstance(value, bool) and label_on_scale(value, scale) is None:
+        value = "yes" if value else "no"
     if isinstance(value, list) and len(value) == 1:
         value = value[0]
     return _object_label(value, scale)[0] if isinstance(value, dict) else stated_label(value, scale)
@@ -282,7 +286,7 @@ _MARKS = (
     re.compile(r"##\s*(?P<said>[^#\n]{1,200}?#?)\s*##(?!#)"),
     re.compile(r"\[\[\s*(?P<said>[^\[\]\n]{1,200}?)\s*\]\]"),
     re.compile(
-        r"<(?P<tag>(?:final_?)?(?:label|answer|rating|score|verdict|choice|decision|category|grade|output|result))\b[^<>]*>"
+        rf"<(?P<tag>(?:final_?)?(?:{'|'.join(LABEL_KEYS)}))\b[^<>]*>"
         r"\s*(?P<said>[^<>]{1,200}?)\s*</(?P=tag)>",
         re.IGNORECASE,
     ),
@@ -348,7 +352,8 @@ def _names_another_grade(before: str, label: Any, scale: Scale) -> bool:
 _NOUN = (
     rf"(?:label|answer|rating|score|verdict|choice|judge?ment|grade|category|class|classification|relation|decision"
     rf"|preference|prediction|annotation|assessment|evaluation|result|overall|winner|edit|correction|update|revision|reflection|second\s+thoughts?|stars?|odd[\s-]one(?:[\s-]out)?"
-    rf"|(?:better|preferred|best)\s+(?:one|{THING}))"
+    rf"|(?:better|preferred|best|closest|chosen|selected)\s+(?:one|fit|match|{THING})|{THING}\s+(?:chosen|selected)"
+    r"|(?:my|final)\s+(?:pick|selection))"
 )
 _CLOSING = r"[*_`'\"“”)\]\\]*"
 _STATED = re.compile(
@@ -357,7 +362,7 @@ _STATED = re.compile(
     rf"(?:\s+(?:(?:on|from|for|of|out of|between)\b(?P<of>[^:=\n.;]{{0,60}}?)"
     rf"|(?:after|based on|given)\b[^:=\n.;]{{0,60}}?)"
     rf")?{_CLOSING}"
-    rf"\s*(?:[:=：→|]|->|\s[-–—]\s)\s*)"
+    rf"(?:\s*(?:[:=：→|]|->)|[ \t]+[-–—][ \t])\s*)"
     rf"|(?:\s+(?:(?:for|of|to)\s+(?:this|the|it)|that|I)\b[^:=\n.;]{{0,40}}?)?"
     rf"\s+(?:is|would be|should be|must be|remains)\b\s*:?\s*)",
     re.IGNORECASE,
@@ -372,6 +377,8 @@ _I_GIVE = re.compile(
     r"|\bI(?:'m|\s+am)\s+(?:giving|assigning|awarding|rating|scoring|grading|going\s+with|calling)\b"
     r"|\bI(?:'ll|'m|'ve|\s+will|\s+am|\s+have|\s+therefore|\s+now)*\s+(?:chang|revis|rais|lower|adjust|correct|updat)(?:e|ed|ing)?"
     r"\s+(?:it|that|this|my\s+\w+)(?:\s+(?:up|down|from\s+\S+))?\s+to\b"
+    r"|(?<!would )(?<!could )(?<!might )(?<!not )(?<!to )\b(?:bring|drop|lower|reduce|pull|push|bump|raise|lift|knock)s?"
+    r"\s+(?:it|that|this|(?:the|my)\s+\w+)(?:\s+(?:up|down))?\s+to\b"
     r"|\b(?P<is>(?:it|this|that)(?:'s|\s+is)|makes\s+it)(?=\s+an?\s)",
     re.IGNORECASE,
 )
@@ -419,7 +426,7 @@ _FORCED = re.compile(
 )
 """A condition that is none: ``If I had to choose, I would say``."""
 
-_TURNED = re.compile(r",\s*but\s+(?=$)", re.IGNORECASE)
+_TURNED = re.compile(r",\s*(?:but|so|hence|thus|therefore)\s+(?=[^,]*$)", re.IGNORECASE)
 """What ends a supposition: ``With sources I would give a 5, but I give``."""
 
 _DISMISSED = re.compile(
@@ -445,8 +452,8 @@ _NEGATED = re.compile(r"^[\s*_\"']*(?:not|never|neither|no longer)\b", re.IGNORE
 
 
 _UNDER = re.compile(
-    rf"^[ \t>]*(?:#{{1,6}}[ \t]+[*_]*|[*_]{{2,3}})(?:(?:my|the|final|overall|total)\s+)*"
-    rf"(?:(?!confidence|max|min|average|example|first|initial)\w+\s+)?{_NOUN}[*_:： \t]*\n\s*"
+    rf"^[ \t>]*(?:#{{1,6}}[ \t]+[*_]*|[*_]{{2,3}})?(?:(?:my|the|final|overall|total)\s+)*"
+    rf"(?:(?!confidence|max|min|average|example|first|initial|reference|gold|expected)\w+\s+)?{_NOUN}[*_:： \t]*\n\s*"
     r"(?P<said>[^\n]{1,80})$",
     re.IGNORECASE | re.MULTILINE,
 )
@@ -600,7 +607,8 @@ _SEEMS = re.compile(
     r"(?<=\S)\s+(?:seems|feels|sounds|looks|is|would be)\s+(?:to be\s+)?(?:(?:the|a|most|about|quite|only|my)\s+)*"
     r"(?:fair|right|appropriate|reasonable|fitting|justified|warranted|best|apt|correct|answer|choice|rating|score|verdict|fit)"
     r"\b(?!\s*(?:,?\s*(?:but|if|only|unless|though|or)\b|\?))"
-    r"|(?<=\S)\s+(?:applies|fits)(?:\s+(?:best|here))?\W*(?:$|(?=because|since|as\b))",
+    r"|(?<=\S)\s+(?:applies|fits)(?:\s+(?:best|here))?\W*(?:$|(?=because|since|as\b))"
+    r"|(?<=\S)\s+(?:comes\s+closest|best\s+(?:describes|captures|matches|fits|reflects|summari[sz]es|represents))\b",
     re.IGNORECASE,
 )
 _UNSETTLED = re.compile(
@@ -738,7 +746,9 @@ def find_in_lines(text: str, scale: Scale) -> Iterator[Statement]:
     lines = _lines(text)
     several = len(lines) > 1
     numbered = sum(bool(_NUMBERED.match(line)) for line in lines) > 1
-    for place in (0, -1)[: len(lines)]:
+    alone = [label_on_scale(BULLET.sub("", line), scale) for line in lines[:MOST_STATEMENTS]]
+    is_heading = len(set(alone) - {None}) > 1  # Response A … Response B …
+    for place in (-1,) if is_heading else (0, -1)[: len(lines)]:
         line, found = lines[place], _NUMBERED.match(lines[place])
         listed = several and found is not None and (numbered or found["number"] == "1")
         if listed or (several and len(line) > LONGEST_LINE):
