@@ -114,7 +114,10 @@ _CONDITION = re.compile(
 )
 """What makes a label one of something else: ``9, if the sources were right``."""
 
-_DENIED = re.compile(r"^\s*[:=(–—-]\s*(?:no|not|false|none|absent|n/a|0(?:\.0+)?(?!\.?\d))\b(?!\s+\w)|^\s*[:=|(]?\s*[❌✗✘✖]", re.IGNORECASE)
+_DENIED = re.compile(
+    r"^\s*[:=(–—-]\s*(?:no|not|false|none|absent|n/a|0(?:\.0+)?(?!\.?\d))\b(?!\s+\w)|^\s*[:=|(]?\s*[❌✗✘✖]",
+    re.IGNORECASE,
+)
 """What takes a label back: ``hate: no``."""
 
 _BEGUN = re.compile(
@@ -152,7 +155,7 @@ def stated_label(stated: Any, scale: Scale, *, line: bool = False) -> Any:
         return label_on_scale(stated, scale)
     if (scale.numeric and is_bound(stated)) or (line and scale.kind in _READERS and _BEGINNING.match(stated)):
         return None
-    words = _strip_markdown(BULLET.sub("", stated)).strip()
+    words = _strip_markdown(re.sub(r"(?<=\w)\*\*\s+(?=[A-Z])", "\n", BULLET.sub("", stated))).strip()
     words = _SUM.sub("", words) if scale.numeric else words
     splits = list((_LINE_SPLITS if line else _SPLITS).finditer(words, 0, NEAR))
     if takes_any_word(scale):
@@ -418,9 +421,6 @@ def _preference(stated: str, scale: Scale) -> int | None:
         return 0
     words = re.sub(rf"^(?:it's|it is|this is|that's|i call it) |^(?:the )?{THING} |^the ", "", words)
     words = re.sub(rf"^(?:\w{{1,3}} )?{_THING_ABROAD} (?=[ab]\b)", "", words)
-    for number, name in ((r"(?:1|one)", "first"), (r"(?:2|two)", "second")):
-        if re.match(rf"\W*(?:the\s+)?{THING}\s", stated, re.IGNORECASE):
-            words = re.sub(rf"^{number}\b", name, words)
     words = _IS_BETTER.sub("", words)
     side = _SIDE_BETTER.fullmatch(words)
     if side is not None and (side[1] != "a" or re.search(r"\bA\b", stated)):  # and not "a better one"
@@ -434,15 +434,14 @@ def _preference(stated: str, scale: Scale) -> int | None:
 
 
 _IN_BRACKETS = re.compile(r"\(([ABC])\)", re.IGNORECASE)
-_NUMBERED_THING = re.compile(rf"\b{THING}\s+([12])\b", re.IGNORECASE)
+_NUMBERED = {"1": "A", "2": "B", "3": "C", "one": "A", "two": "B", "three": "C"}
+_NUMBERED_THING = re.compile(rf"\b({THING})\s+([1-3]|one|two|three)\b", re.IGNORECASE)
 
 
 def _letters(stated: str) -> str:
-    """The letters of texts without brackets, ``Output (a)``; among signs also for numbers: ``Text 2 > Text 1``."""
+    """The letters of texts without brackets, ``Output (a)``, also for numbers: ``Text 2``."""
     stated = _IN_BRACKETS.sub(r"\1", stated)
-    if not re.search(r"[<>=]", stated):
-        return stated
-    return _NUMBERED_THING.sub(lambda one: f"Response {'AB'[int(one[1]) - 1]}", stated)
+    return _NUMBERED_THING.sub(lambda one: f"{one[1]} {_NUMBERED[one[2].casefold()]}", stated)
 
 
 _SIGNS = re.compile(
@@ -495,7 +494,10 @@ def _sign_side(one: str, sign: str, other: str, scale: Preference) -> int | None
 
 
 def _odd_letter(stated: str, _scale: Scale) -> str | None:
-    differs = r"(?: (?:is the odd one(?: out)?|does not belong|doesn't belong|is different|differs)(?: from .*)?)?"
+    differs = (
+        r"(?: (?:is (?:the (?:odd one(?: out)?|outlier|exception)|different)|(?:does not|doesn't) (?:belong|fit|match)"
+        r"|differs|stands out)(?: (?:from|with|in) .*)?)?"
+    )
     letter = re.fullmatch(rf"(?:the )?(?:{_LETTERED} )?([abc]){differs}", spoken(stated))
     return letter[1].upper() if letter else None
 

@@ -54,6 +54,7 @@ _JUDGED = (
     rf"|\b(?:file|put|place)\s+{_OBJECT}\s+(?:under|in|into|with|at)"
     rf"|\b(?:makes?|making|renders?|leaves)\s+{_OBJECT}"
     r"|\b(?:labell?ed|classified|classed|categori[sz]ed|tagged|rated|graded|described|considered|coded|marked)(?:\s+as)?"
+    r"|\b(?:treated|handled|regarded|viewed|seen)\s+as"
     r"|\b(?:falls?|fits?|belongs?|goes|comes)\s+(?:\w+\s+)?(?:under|in|into|to|within)"
     r"|\b(?:gets|earns|deserves|merits|receives|warrants"
     r"|fits?|matches|reaches|constitutes|corresponds\s+to|counts\s+as|qualifies\s+as|serves\s+as|amounts\s+to)"

@@ -171,7 +171,7 @@ def read_reply(
             return Reply(None, TRUNCATED if finish == "length" else why, reasoning)
         return Reply(listed, None, reasoning or _reasons(answer))
     answer = _CROSSED.sub(lambda one: one["before"] or one["after"], answer)
-    settled = _settle(answer, scale, asked, cut_off=finish == "length")
+    settled = _settle(_with_usual_noun(answer, asked), scale, asked, cut_off=finish == "length")
     if settled is not None:
         label = settled.label
         if label is OF_OTHERS:
@@ -193,17 +193,35 @@ _criterion = lru_cache(maxsize=1_000)(Criterion)
 """Made once for a question: its patterns take a tenth of a millisecond."""
 
 
+def _with_usual_noun(text: str, criterion: Criterion) -> str:
+    """A text with ``label`` instead of the only criterion's name before "is": ``so the helpfulness is 3``."""
+    if criterion.is_generic or criterion.is_one_of_several or not criterion.may_be_named(text):
+        return text
+    name = r"[\s_-]+".join(map(re.escape, re.split(r"[\s_-]+", criterion.name)))
+    lead = r"(?:^[\s*_#>-]*|[.;!?,:]\s+|\b(?:the|its|overall|my|final|so)\s+)"
+    is_ = r"[*_]*\s+(?:is|would\s+be|should\s+be|must\s+be|=)\s"
+    return re.sub(rf"({lead}){name}(?={is_})", r"\1label", text, flags=re.IGNORECASE | re.MULTILINE)
+
+
 _NEGATIVE = r"[*_]*\b(?:no|not|false|fail\w*|wrong|refut\w*|reject\w*|(?:in|un|non)[\w-]+)\b[*_.]*"
 _CROSSED = re.compile(rf"[❌✗✘✖][ \t]*(?P<after>{_NEGATIVE})|(?P<before>{_NEGATIVE})[ \t]*[❌✗✘✖]", re.IGNORECASE)
 """A cross next to a label that is a denial itself: ``❌ Incorrect``, ``FAIL ❌``."""
 
 
 def _without_bounds(text: str, scale: Scale) -> str:
-    """A text without the ends of the scale at the beginning of a line: ``(1-5): 3``, ``On the 0-10 scale: 8``."""
+    """A text without the ends of the scale at the beginning of a line, ``(1-5): 3``, ``On the 0-10 scale: 8``, and
+    without their mention after a number: ``a 5 on the 7-point scale``."""
     if not scale.numeric or scale.bounds is None:
         return text
     low, high = (re.escape(f"{one:g}") for one in scale.bounds)
     lead = r"(?:(?:on|using|with)\s+(?:an?|the)\s+)?(?:scale\s+(?:of|from)\s+)?"
+    text = re.sub(
+        rf"(?<=\d)\s+on\s+(?:an?|the|our|this)\s+(?:scale\s+(?:of|from)\s+{low}\s*(?:-|to)\s*{high}\b"
+        rf"|(?:{low}\s*(?:-|to)\s*)?{high}(?:[- ]point)?\s+(?:\w+\s+)?scale\b)",
+        "",
+        text,
+        flags=re.IGNORECASE,
+    )
     return re.sub(
         rf"^[\s*_#(]*{lead}\(?{low}\s*(?:-|to)\s*{high}\)?(?:\s+scale)?[*_]*\s*[:=]\s*(?=\S)",
         "",
@@ -376,12 +394,12 @@ _WITHOUT = re.compile(r"\b(?:not|no|without|missing|absent|excluded|rejected)\b|
 _EXCLUDED = re.compile(r"[:–—(-]\s*(?:not|no|isn't|absent|missing|n/a)\b", re.IGNORECASE)
 """What a point says of a name that is not in the list: ``cost: not mentioned``."""
 
+_KINDS = r"(?:label|categor(?:y|ie)|tag|flag|option|topic|aspect|theme|name|emotion)s?"
 _NONE = re.compile(
-    r"(?:none(?: of (?:them|(?:these|those|the)(?: (?:above|listed|given|possible|named|\d|\w{3,5}))?"
-    r"(?: (?:labels|categories|tags|options|topics|aspects|themes|names|emotions))?))?"
+    r"(?:(?:none(?: of (?:them|(?:these|those|the)(?: (?:above|listed|given|possible|named|\d|\w{3,5}))?"
+    rf"(?: {_KINDS})?))?|no {_KINDS})"
     r"(?: (?:(?:clearly |really )?(?:apply|applies|fit|fits)|(?:is|are|was|were) "
-    r"(?:mentioned|present|discussed|addressed|covered|expressed|applicable))(?: (?:here|to|in|by)\b.*)?)?"
-    r"|no labels?)?"
+    r"(?:mentioned|present|discussed|addressed|covered|expressed|applicable))(?: (?:here|to|in|by)\b.*)?)?)?"
 )
 """Words of a list that is empty."""
 
@@ -612,7 +630,10 @@ def _reconsidered(answer: str, settled: Statement, scale: Scale) -> Statement:
 
 def _is_revised(found: Sequence[Statement], answer: str) -> bool:
     """Whether the last statement is said to replace the one before: ``Final rating: 4``."""
-    between = answer[found[-2].end : found[-1].at] if len(found) > 1 else ""
+    if len(found) < 2:
+        return False
+    before, last = found[-2:]
+    between = answer[before.at if before.label is DOUBTFUL else before.end : last.at]
     changed = _RECONSIDERED.search(between) or re.search(r"\b(?:final|revised|corrected|updated)\s*$", between, re.I)
     return changed is not None and not found[-1].about
 

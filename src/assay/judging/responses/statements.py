@@ -286,7 +286,7 @@ _MARKS = (
     re.compile(r"##\s*(?P<said>[^#\n]{1,200}?#?)\s*##(?!#)"),
     re.compile(r"\[\[\s*(?P<said>[^\[\]\n]{1,200}?)\s*\]\]"),
     re.compile(
-        rf"<(?P<tag>(?:final_?)?(?:{'|'.join(LABEL_KEYS)}))\b[^<>]*>"
+        rf"<(?P<tag>(?:final_?)?(?:{'|'.join(LABEL_KEYS)}|evaluation|assessment))\b[^<>]*>"
         r"\s*(?P<said>[^<>]{1,200}?)\s*</(?P=tag)>",
         re.IGNORECASE,
     ),
@@ -351,7 +351,7 @@ def _names_another_grade(before: str, label: Any, scale: Scale) -> bool:
 
 _NOUN = (
     rf"(?:label|answer|rating|score|verdict|choice|judge?ment|grade|category|class|classification|relation|decision"
-    rf"|preference|prediction|annotation|assessment|evaluation|result|overall|winner|edit|correction|update|revision|reflection|second\s+thoughts?|stars?|odd[\s-]one(?:[\s-]out)?"
+    rf"|preference|prediction|annotation|assessment|evaluation|result|overall|total|winner|edit|correction|update|revision|reflection|second\s+thoughts?|stars?|odd[\s-]one(?:[\s-]out)?"
     rf"|(?:better|preferred|best|closest|chosen|selected)\s+(?:one|fit|match|{THING})|{THING}\s+(?:chosen|selected)"
     r"|(?:my|final)\s+(?:pick|selection))"
 )
@@ -414,6 +414,9 @@ _CONTAINED = re.compile(
 _OPEN_QUOTE = re.compile(r"\w.*[\s(][\"“](?=\w)[^\"”]*$")
 _OWN_QUOTE = re.compile(rf"\b{_NOUN}\W*[\"“][^\"”]*$", re.IGNORECASE)
 """A quotation that begins and does not end; one that is the label: ``Answer: "…``."""
+
+_QUOTES = re.compile(r"\w.*[\s(][\"“]$")
+"""A quotation that begins right before a statement: ``The text says "Label: safe"``."""
 
 _HEADED = re.compile(
     r"^\W*the\s+(?:input|prompt|item|review|post|comment|text)(?:\s+(?:was|is))?\s*:\s*[\"'“`]*$", re.IGNORECASE
@@ -485,7 +488,8 @@ def find_in_sentences(text: str, scale: Scale) -> Iterator[Statement]:
     for one, until in zip(found, starts[1:], strict=True):
         before = clause_before(text, one.start())
         stars = one[0].casefold().startswith("star") and before.rstrip()[-1:].isdigit()  # those of "4 stars - good"
-        if stars or _NOT_THE_LABEL.search(before) or is_quoted(text, one.start()):
+        quoted = (_QUOTES.search(before) and '"' not in one[0]) or is_quoted(text, one.start())  # no key of JSON
+        if stars or quoted or _NOT_THE_LABEL.search(before):
             continue
         if not one["sure"] and _SUPPOSED.match(before):
             continue
@@ -517,9 +521,10 @@ _IS_ABROAD = re.compile(_IS, re.IGNORECASE)
 
 _GIVEN_ABROAD = re.compile(
     r"\b(?:ich\s+(?:schätze|gebe|vergebe|wähle|bewerte|würde|möchte)"
-    r"|je\s+(?:(?:lui|leur|vous|te)\s+)?(?:donne|choisis|note|mets|donnerais|choisirais|noterais|mettrais|dirais)"
+    r"|j(?:e\s+(?:(?:lui|leur|vous|te)\s+)?|')(?:donne|choisis|note|mets|attribue|accorde|évalue|(?:donne|choisi|note|mett|di|attribue"
+    r"|accorde|évalue)rais)"
     r"|(?:le|me|la)\s+(?:doy|daría|otorgo|asigno)|yo\s+(?:elijo|elegiría|diría)|(?:do|darei|assegno)\s+un"
-    r"|j'(?:attribue|accorde|évalue)(?:rais)?|eu\s+(?:dou|daria|escolho))\b|打(?=\s*\d)|给(?:出|予)?(?=\s*\d)",
+    r"|eu\s+(?:dou|daria|escolho))\b|打(?=\s*\d)|给(?:出|予)?(?=\s*\d)",
     re.IGNORECASE,
 )
 _GIVEN_AFTER = re.compile(
@@ -605,10 +610,11 @@ def _label_among(words: Sequence[str], scale: Scale) -> tuple[Any, str]:
 
 _SEEMS = re.compile(
     r"(?<=\S)\s+(?:seems|feels|sounds|looks|is|would be)\s+(?:to be\s+)?(?:(?:the|a|most|about|quite|only|my)\s+)*"
-    r"(?:fair|right|appropriate|reasonable|fitting|justified|warranted|best|apt|correct|answer|choice|rating|score|verdict|fit)"
+    r"(?:fair|right|appropriate|suitable|accurate|reasonable|fitting|justified|warranted|best|apt|correct|answer|choice|rating|score|verdict|fit)"
     r"\b(?!\s*(?:,?\s*(?:but|if|only|unless|though|or)\b|\?))"
     r"|(?<=\S)\s+(?:applies|fits)(?:\s+(?:best|here))?\W*(?:$|(?=because|since|as\b))"
-    r"|(?<=\S)\s+(?:comes\s+closest|best\s+(?:describes|captures|matches|fits|reflects|summari[sz]es|represents))\b",
+    r"|(?<=\S)\s+(?:comes\s+closest|best\s+(?:describes|captures|matches|fits|reflects|summari[sz]es|represents)"
+    r"|(?:describes|captures|matches|fits|reflects|summari[sz]es|represents)\s+(?:\w+\s+){1,3}best)\b",
     re.IGNORECASE,
 )
 _UNSETTLED = re.compile(
