@@ -171,7 +171,7 @@ def read_reply(
             return Reply(None, TRUNCATED if finish == "length" else why, reasoning)
         return Reply(listed, None, reasoning or _reasons(answer))
     answer = _CROSSED.sub(lambda one: one["before"] or one["after"], answer)
-    settled = _settle(_with_usual_noun(answer, asked), scale, asked, cut_off=finish == "length")
+    settled = _settle(_without_own_name(answer, scale, asked), scale, asked, cut_off=finish == "length")
     if settled is not None:
         label = settled.label
         if label is OF_OTHERS:
@@ -193,12 +193,16 @@ _criterion = lru_cache(maxsize=1_000)(Criterion)
 """Made once for a question: its patterns take a tenth of a millisecond."""
 
 
-def _with_usual_noun(text: str, criterion: Criterion) -> str:
-    """A text with ``label`` instead of the only criterion's name before "is": ``so the helpfulness is 3``."""
+def _without_own_name(text: str, scale: Scale, criterion: Criterion) -> str:
+    """A text with ``label`` instead of the only criterion's name before "is", ``so the helpfulness is 3``, and without
+    that name after a label: ``Medium priority seems right``."""
     if criterion.is_generic or criterion.is_one_of_several or not criterion.may_be_named(text):
         return text
     name = r"[\s_-]+".join(map(re.escape, re.split(r"[\s_-]+", criterion.name)))
-    lead = r"(?:^[\s*_#>-]*|[.;!?,:]\s+|\b(?:the|its|overall|my|final|so)\s+)"
+    if scale.categories and not scale.numeric:
+        labels = "|".join(re.escape(str(one)) for one in sorted(scale.categories, key=lambda one: -len(str(one))))
+        text = re.sub(rf"\b({labels})\s+{name}\b", r"\1", text, flags=re.IGNORECASE)
+    lead = r"(?:^[\s*_#>-]*|[.;!?,:]\s+|\b(?:the|its|overall|my|final|so|main|primary|dominant|general)\s+)"
     is_ = r"[*_]*\s+(?:is|would\s+be|should\s+be|must\s+be|=)\s"
     return re.sub(rf"({lead}){name}(?={is_})", r"\1label", text, flags=re.IGNORECASE | re.MULTILINE)
 
@@ -366,7 +370,7 @@ def _name_of_entry(entry: dict[Any, Any], scale: Listed) -> str:
 
 def _names_of(words: str, scale: Listed) -> list[Label]:
     """The one name that words are, alone or before an explanation."""
-    for said in (words, re.split(r"\s*[:–—(]|\s-\s", _UNMARKED.sub("", words), maxsplit=1)[0]):
+    for said in (words, re.split(r"\s*[:–—(]|\s-\s", words, maxsplit=1)[0]):
         found = named_labels(scale.names, said.strip(), unwrap(said))
         if found:
             return found
@@ -376,7 +380,7 @@ def _names_of(words: str, scale: Listed) -> list[Label]:
 _LIST_LEAD = re.compile(
     r"[\w ]{0,30}:|I (?:would )?(?:detect|see|find|identify|assign|choose|select|pick|tag)\b"
     r"|(?:the|this) \w+ (?:only |mainly |mostly )?(?:mentions|discusses|covers|addresses|expresses|conveys|talks about"
-    r"|is about|touches on|deals with|refers to|comments on)(?: only)?\b"
+    r"|is about|touches on|deals with|refers to|comments on|uses|contains|includes|involves)(?: only)?\b"
     r"|the (?:(?!wrong|missing|other)\w+ )?(?:topics?|labels?|categor(?:y|ies)|tags?|aspects?|themes?|emotions?)"
     r"(?: (?:(?:that |which )?(?:the|this) \w+ (?:mentions|discusses|covers)|mentioned|discussed)(?: here)?)?"
     r" (?:is|are)\b",
@@ -402,8 +406,6 @@ _NONE = re.compile(
     r"(?:mentioned|present|discussed|addressed|covered|expressed|applicable))(?: (?:here|to|in|by)\b.*)?)?)?"
 )
 """Words of a list that is empty."""
-
-_UNMARKED = re.compile(r"[*`]")
 
 
 def _last_points(answer: str, scale: Listed) -> Any:
@@ -564,7 +566,8 @@ _ITEM = (
 _NEXT = re.compile(
     r"\n[^\w\n]{0,12}(?:human|user|instruction|system)\b[*_]{0,3}[ \t]*:"
     r"|\n[ \t]{0,8}#{2,6}[ \t]*(?:the[ \t]+)?(?:human|user|instruction|input|question)\b"
-    r"|\n[ \t]{0,8}\[(?:the[ \t]+start[ \t]+of[ \t]+)?(?:human|user|system|assistant)\b[^\[\]\n]{0,40}\][ \t]*(?:\n|:|$)"
+    r"|\n[ \t]{0,8}\[(?:the[ \t]+start[ \t]+of[ \t]+)?(?:human|user|system|assistant)\b[^\[\]\n]{0,40}\]"
+    r"[ \t]*(?:\n|:|$)"
     rf"|\n(?:[ \t]{{0,8}}[-*_=]{{3,80}}[ \t]*\n\s{{0,8}})?[^\w\n]{{0,12}}{_ITEM}\s?#?\d+\b"
     rf"|\n[ \t]{{0,8}}[-*_=]{{3,80}}[ \t]*\n\s{{0,8}}[^\w\n]{{0,12}}{_ITEM}\b"
     r"|(?P<weak>\n[ \t]*\n[*_]{0,3}(?:review|text|input|post|comment|tweet|sentence|item|question|premise"
@@ -600,7 +603,7 @@ def _before_stop(text: str) -> str:
 
 
 _RECONSIDERED = re.compile(
-    r"\b(?:edit|update|correction|p\.?s)\b[^\n]{0,3}:|\b(?:actually|hmm+|wait|make\s+that|on\s+(?:reflection|second\s+(?:thought|reading))"
+    r"\b(?:edit|update|correction|p\.?s)\b[^\n]{0,3}:|\b(?:actually|hmm+|wait|make\s+that|on\s+(?:reflection|(?:second|closer)\s+(?:thought|reading|look))"
     r"|(?:change|changing|revise|revising|raise|raising|lower|lowering)\s+(?:it|that|this|my\s+\w+)\s+to)\b",
     re.IGNORECASE,
 )
@@ -608,7 +611,7 @@ _RECONSIDERED = re.compile(
 
 
 _CONCLUDES = re.compile(
-    r"(?:^[\s,:—-]*|[.!?]\s+|\b(?:so|thus|therefore|hence|instead|to|is|be|say|make\s+(?:it|that))\s+)(?:(?:an?|the|it's|it\s+is)\s+)*[\"'`*_]*$",
+    r"(?:^[\s,:—-]*|[.!?:]\s+|\b(?:so|thus|therefore|hence|instead|to|is|be|say|make\s+(?:it|that))\s+)(?:(?:an?|the|it's|it\s+is)\s+)*[\"'`*_]*$",
     re.IGNORECASE,
 )
 """What leads to the label with which an afterthought ends: ``Actually, it misses the date, so 3.``"""

@@ -377,7 +377,8 @@ _I_GIVE = re.compile(
     r"|\bI(?:'m|\s+am)\s+(?:giving|assigning|awarding|rating|scoring|grading|going\s+with|calling)\b"
     r"|\bI(?:'ll|'m|'ve|\s+will|\s+am|\s+have|\s+therefore|\s+now)*\s+(?:chang|revis|rais|lower|adjust|correct|updat)(?:e|ed|ing)?"
     r"\s+(?:it|that|this|my\s+\w+)(?:\s+(?:up|down|from\s+\S+))?\s+to\b"
-    r"|(?<!would )(?<!could )(?<!might )(?<!not )(?<!to )\b(?:bring|drop|lower|reduce|pull|push|bump|raise|lift|knock)s?"
+    r"|(?<!would )(?<!could )(?<!might )(?<!not )(?<!to )\b"
+    r"(?:bring|drop|lower|reduce|pull|push|bump|raise|lift|knock)s?"
     r"\s+(?:it|that|this|(?:the|my)\s+\w+)(?:\s+(?:up|down))?\s+to\b"
     r"|\b(?P<is>(?:it|this|that)(?:'s|\s+is)|makes\s+it)(?=\s+an?\s)",
     re.IGNORECASE,
@@ -393,7 +394,7 @@ _AT_FIRST = re.compile(r"\b(?:first|initially|before|thought|tempted|if|when|unl
 _OF_OTHERS = re.compile(
     rf"\b(?:it|which|prompt|author|writer|user|review|post|comment|{THING})\b[^:\n]*\b"  # dialect: kept
     r"(?:asks?|asked|says?|said|tells?|told|instructs?|instructed|requests?|"
-    r"requested|demands?|wants?|claims?|thinks?|believes?|hopes?)\b"
+    r"requested|demands?|wants?|(?<!the )(?<!this )claims?|thinks?|believes?|hopes?)\b"
     r"|\b(?:instead of|rather than|not|never|don't|won't|ignore|asked to|"
     r"told to|instructed to|if|e\.g\.,?|such as)"
     r"\s+(?:\w+\s+){0,3}[\"'`*]*$",
@@ -718,6 +719,10 @@ _ASIDE = re.compile(
 )
 
 
+_POINT = re.compile(r"\s*[-*•]\s")
+_SURENESS = re.compile(r"\b(?:confidence|certainty|probability|likelihood)\b", re.IGNORECASE)
+
+
 def find_last_line(text: str, scale: Scale) -> Iterator[Statement]:
     """A label that is all of the last line."""
     lines = _lines(text)
@@ -808,8 +813,16 @@ _LEAD = re.compile(
 
 
 def find_in_keyed_lines(text: str, scale: Scale) -> Iterator[Statement]:
-    """``Similarity: 0.7``: a line of a name that is not listed and a label."""
-    for found in list(_KEYED.finditer(text))[-MOST_STATEMENTS:]:
+    """``Similarity: 0.7``: a line of a name that is not listed and a label.
+
+    Points of a list that differ are about parts of the item, if a conclusion follows them.
+    """
+    lines = list(_KEYED.finditer(text))[-MOST_STATEMENTS:]
+    points = [one for one in lines if _POINT.match(one[0]) and not _SURENESS.search(one["name"] or "")]
+    labels = {stated_label(one["rest"], scale, line=True) for one in points} - {None}
+    if len(labels) > 1 and re.search(r"\w", text[points[-1].end() :]):
+        lines = [one for one in lines if one not in points]
+    for found in lines:
         name = found["name"] or found["asked"]
         aside = _ASIDE.search(name) or re.search("[:=：]", found["rest"]) or _OPPOSITE.search(name)
         if not aside and not is_reported(text, found.start("rest"), found.end()):
