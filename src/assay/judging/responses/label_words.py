@@ -58,7 +58,8 @@ _STARS = re.compile(r"([★⭐]+)☆*")
 _ENDS = (
     r"\s+[-—–]+\s|[.!]\s|。|;|\n|\s*\(|\s*\||[\"'`]\s*[,}]|,\s|,(?=[\u3040-\u9fff])|:\s"
     r"|,?\s+(?:because|since|as|due|given|based|porque|parce\s+que|weil|denn|perché|poiché|ya\s+que|pois"
-    r"|with(?=\s+[\w %.]{0,20}\b(?:confidence|certainty)\b)|car(?=\s+(?:elle|il|l[ae]|les|ce|cette)\b)|da(?=\s+(?:sie|er|es|die|der|das)\b))\b"
+    r"|with(?=\s+[\w %.]{0,20}\b(?:confidence|certainty)\b)"
+    r"|car(?=\s+(?:elle|il|l[ae]|les|ce|cette)\b)|da(?=\s+(?:sie|er|es|die|der|das)\b))\b"
 )
 _LINE_SPLITS = re.compile(_ENDS, re.IGNORECASE)
 """The end of the words of a label, before its explanation."""
@@ -397,7 +398,8 @@ _MUCH = (
 _IS = r"(?:is|was|feels|seems|looks|reads|sounds|comes across as)(?: to be)?"
 _IS_BETTER = re.compile(
     rf" {_IS} (?:the )?{_MUCH}(?:better|best|superior|preferable|stronger|(?:clear )?winner)\b"
-    rf"(?: (?:one|choice|{THING}))?(?: than .*)?| wins$| (?:does|did|has done) (?:a|the) better job(?: (?:of|at|in|with) .*)?$"
+    rf"(?: (?:one|choice|{THING}))?(?: than .*)?| wins$"
+    r"| (?:does|did|has done) (?:a|the) better job(?: (?:of|at|in|with) .*)?$"
     r"| (?:ist|est|es|è|é) (?:\w+ )?(?:besser|mejor|meilleure?|migliore|melhor)$"
 )
 _SIDE_BETTER = re.compile(
