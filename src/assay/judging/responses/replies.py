@@ -202,13 +202,15 @@ def _without_own_name(text: str, scale: Scale, criterion: Criterion) -> str:
     if scale.categories and not scale.numeric:
         labels = "|".join(re.escape(str(one)) for one in sorted(scale.categories, key=lambda one: -len(str(one))))
         text = re.sub(rf"\b({labels})\s+{name}\b", r"\1", text, flags=re.IGNORECASE)
-    lead = r"(?:^[\s*_#>-]*|[.;!?,:]\s+|\b(?:the|its|overall|my|final|so|main|primary|dominant|general)\s+)"
+    lead = r"(?:^[ \t*_#>-]{0,9}|[.;!?,:]\s|\b(?:the|its|overall|my|final|so|main|primary|dominant|general)\s+)"
     is_ = r"[*_]*\s+(?:is|would\s+be|should\s+be|must\s+be|=)\s"
     return re.sub(rf"({lead}){name}(?={is_})", r"\1label", text, flags=re.IGNORECASE | re.MULTILINE)
 
 
-_NEGATIVE = r"[*_]*\b(?:no|not|false|fail\w*|wrong|refut\w*|reject\w*|(?:in|un|non)[\w-]+)\b[*_.]*"
-_CROSSED = re.compile(rf"[❌✗✘✖][ \t]*(?P<after>{_NEGATIVE})|(?P<before>{_NEGATIVE})[ \t]*[❌✗✘✖]", re.IGNORECASE)
+_NEGATIVE = r"\b(?:no|not|false|fail\w{0,5}|wrong|refut\w{1,5}|reject\w{0,5}|(?:in|un|non)[\w-]{1,20})\b[*_.]{0,4}"
+_CROSSED = re.compile(
+    rf"[❌✗✘✖][ \t]{{0,3}}(?P<after>[*_]{{0,3}}{_NEGATIVE})|(?P<before>{_NEGATIVE})[ \t]{{0,3}}[❌✗✘✖]", re.IGNORECASE
+)
 """A cross next to a label that is a denial itself: ``❌ Incorrect``, ``FAIL ❌``."""
 
 
@@ -227,7 +229,7 @@ def _without_bounds(text: str, scale: Scale) -> str:
         flags=re.IGNORECASE,
     )
     return re.sub(
-        rf"^[\s*_#(]*{lead}\(?{low}\s*(?:-|to)\s*{high}\)?(?:\s+scale)?[*_]*\s*[:=]\s*(?=\S)",
+        rf"^[ \t*_#(]{{0,9}}{lead}\(?{low}\s*(?:-|to)\s*{high}\)?(?:\s+scale)?[*_]*\s*[:=]\s*(?=\S)",
         "",
         text,
         flags=re.IGNORECASE | re.MULTILINE,
