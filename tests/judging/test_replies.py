@@ -441,7 +441,7 @@ def test_preferences_with_grades(text, label):
         ('{"label": ["Price", "food"]}', '["food","price"]'), ('{"labels": []}', "[]"),
         ('{"label": "food, price"}', '["food","price"]'),
         ('Thinking of [staff].\n["food"]', '["food"]'), ("It is slow.\nLabels: food and price", '["food","price"]'),
-        ("None of these", "[]"), ('{"label": ["food", "staff"]}', None), ('{"mood": ["food"]}', None),
+        ("None of these", "[]"), ('{"label": ["food", "staff"]}', None), ('{"mood": ["food"]}', '["food"]'),
         ("I like it", None), ('{"reasoning": "it has food", "label": ["food"]}', '["food"]'),
     ],
 )  # fmt: skip

@@ -25,7 +25,7 @@ from assay.judging.responses.statements import OF_OTHERS, Statement, cells_label
 
 CRITERION_LINE = re.compile(
     r"^[ \t*_#>`\"|•▪●✅❌✔✘-]*(?:(?:\d+|[a-z])[.)][ \t]*[*_`\"]*)?(?P<name>[^\W\d][^:：\n|*]{0,80})[*_`\"]*"
-    r"(?:[ \t]*\([^()\n]{1,40}\)[*_`\"]*)?[ \t]*[:：|=][ \t]*(?P<rest>\S[^\n]*)$",
+    r"(?:[ \t]*\([^()\n]{1,40}\)[*_`\"]*)?(?:[ \t]*[:：|=]|[ \t]+[-–—][ \t])[ \t]*(?P<rest>\S[^\n]*)$",
     re.MULTILINE,
 )
 _CRITERION_ROW = re.compile(
@@ -78,6 +78,8 @@ def find_criterion_lines(text: str, scale: Scale, criterion: Criterion) -> list[
             label = label_on_scale(BULLET.sub("", one["rest"]), scale)
         elif label is None:
             label = stated_label(one["rest"], scale, line=True)
+            if label is None and one["name"].rstrip('*_`" ').endswith(")"):  # Clarity (4/5): well structured
+                label = label_on_scale(one["name"].rpartition("(")[2], scale)
         is_number = scale.numeric and re.match(r"[\s*_\"'`]*[-+]?\d", one["rest"]) is not None
         if label is not None or is_number:
             label, about = (label, "") if rank >= 0 else (OF_OTHERS, folded(IN_BRACKETS.sub("", one["name"])))

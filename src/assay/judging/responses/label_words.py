@@ -57,7 +57,9 @@ _STARS = re.compile(r"([★⭐]+)☆*")
 
 _ENDS = (
     r"\s+[-—–]+\s|[.!]\s|。|;|\n|\s*\(|\s*\||[\"'`]\s*[,}]|,\s|,(?=[\u3040-\u9fff])|:\s"
-    r"|,?\s+(?:because|since|as|due|given|based|porque|parce\s+que|weil|denn|perché|poiché)\b"
+    r"|,?\s+(?:because|since|as|due|given|based|porque|parce\s+que|weil|denn|perché|poiché|ya\s+que|pois"
+    r"|with(?=\s+[\w %.]{0,20}\b(?:confidence|certainty)\b)"
+    r"|car(?=\s+(?:elle|il|l[ae]|les|ce|cette)\b)|da(?=\s+(?:sie|er|es|die|der|das)\b))\b"
 )
 _LINE_SPLITS = re.compile(_ENDS, re.IGNORECASE)
 """The end of the words of a label, before its explanation."""
@@ -113,7 +115,10 @@ _CONDITION = re.compile(
 )
 """What makes a label one of something else: ``9, if the sources were right``."""
 
-_DENIED = re.compile(r"^\s*[:=(–—-]\s*(?:no|not|false|none|absent|n/a|0(?:\.0+)?(?!\.?\d))\b(?!\s+\w)", re.IGNORECASE)
+_DENIED = re.compile(
+    r"^\s*[:=(–—-]\s*(?:no|not|false|none|absent|n/a|0(?:\.0+)?(?!\.?\d))\b(?!\s+\w)|^\s*[:=|(]?\s*[❌✗✘✖]",
+    re.IGNORECASE,
+)
 """What takes a label back: ``hate: no``."""
 
 _BEGUN = re.compile(
@@ -151,7 +156,8 @@ def stated_label(stated: Any, scale: Scale, *, line: bool = False) -> Any:
         return label_on_scale(stated, scale)
     if (scale.numeric and is_bound(stated)) or (line and scale.kind in _READERS and _BEGINNING.match(stated)):
         return None
-    words = _strip_markdown(BULLET.sub("", stated)).strip()
+    words = _strip_markdown(re.sub(r"(?<=\w)\*\*\s+(?=[A-Z])", "\n", BULLET.sub("", stated))).strip()
+    words = _SUM.sub("", words) if scale.numeric else words
     splits = list((_LINE_SPLITS if line else _SPLITS).finditer(words, 0, NEAR))
     if takes_any_word(scale):
         return label_on_scale(words[: splits[0].start()] if splits else words, scale)
@@ -166,6 +172,10 @@ def stated_label(stated: Any, scale: Scale, *, line: bool = False) -> Any:
 
 _BEGINNING = re.compile(r"\W*(?:first|second)(?:ly)?,\s+(?!because|since|as\b|for\b|by\b)\w", re.IGNORECASE)
 """The beginning of an argument, which is no option: ``First, consider A``."""
+
+
+_SUM = re.compile(r"^[\d\s.()]+[-+*/×÷][-+*/×÷\d\s.()]*=\s*")
+"""What a number is computed from: ``100 - 6 = 94``."""
 
 
 def _strip_lead(words: str, scale: Scale) -> str:
@@ -272,7 +282,13 @@ def label_on_scale(stated: Any, scale: Scale) -> Label | None:
     if len(words) > NEAR + max(len(str(one)) for one in options):
         return None  # a text, not a label
     found = named_labels(options, words.strip(), unwrap(words))
+    if not found and not words.isascii():
+        found = named_labels(options, unwrap(_PICTURES.sub("", words)))
     return found[0] if len(found) == 1 else None
+
+
+_PICTURES = re.compile(r"[\u2600-\u260f\u2613-\u2712\u2728-\u274b\u274d-\u27bf\U0001f300-\U0001faff]")
+"""Emoji around a label, except crosses and check boxes: ``Partially correct ⚠``."""
 
 
 def named_labels(options: Sequence[Label], *spellings: str) -> list[Label]:
@@ -382,7 +398,8 @@ _MUCH = (
 _IS = r"(?:is|was|feels|seems|looks|reads|sounds|comes across as)(?: to be)?"
 _IS_BETTER = re.compile(
     rf" {_IS} (?:the )?{_MUCH}(?:better|best|superior|preferable|stronger|(?:clear )?winner)\b"
-    rf"(?: (?:one|choice|{THING}))?(?: than .*)?| wins$| (?:does|did|has done) (?:a|the) better job$"
+    rf"(?: (?:one|choice|{THING}))?(?: than .*)?| wins$"
+    r"| (?:does|did|has done) (?:a|the) better job(?: (?:of|at|in|with) .*)?$"
     r"| (?:ist|est|es|è|é) (?:\w+ )?(?:besser|mejor|meilleure?|migliore|melhor)$"
 )
 _SIDE_BETTER = re.compile(
@@ -406,9 +423,6 @@ def _preference(stated: str, scale: Scale) -> int | None:
         return 0
     words = re.sub(rf"^(?:it's|it is|this is|that's|i call it) |^(?:the )?{THING} |^the ", "", words)
     words = re.sub(rf"^(?:\w{{1,3}} )?{_THING_ABROAD} (?=[ab]\b)", "", words)
-    for number, name in ((r"(?:1|one)", "first"), (r"(?:2|two)", "second")):
-        if re.match(rf"\W*(?:the\s+)?{THING}\s", stated, re.IGNORECASE):
-            words = re.sub(rf"^{number}\b", name, words)
     words = _IS_BETTER.sub("", words)
     side = _SIDE_BETTER.fullmatch(words)
     if side is not None and (side[1] != "a" or re.search(r"\bA\b", stated)):  # and not "a better one"
@@ -422,15 +436,14 @@ def _preference(stated: str, scale: Scale) -> int | None:
 
 
 _IN_BRACKETS = re.compile(r"\(([ABC])\)", re.IGNORECASE)
-_NUMBERED_THING = re.compile(rf"\b{THING}\s+([12])\b", re.IGNORECASE)
+_NUMBERED = {"1": "A", "2": "B", "3": "C", "one": "A", "two": "B", "three": "C"}
+_NUMBERED_THING = re.compile(rf"\b({THING})\s+([1-3]|one|two|three)\b", re.IGNORECASE)
 
 
 def _letters(stated: str) -> str:
-    """The letters of texts without brackets, ``Output (a)``; among signs also for numbers: ``Text 2 > Text 1``."""
+    """The letters of texts without brackets, ``Output (a)``, also for numbers: ``Text 2``."""
     stated = _IN_BRACKETS.sub(r"\1", stated)
-    if not re.search(r"[<>=]", stated):
-        return stated
-    return _NUMBERED_THING.sub(lambda one: f"Response {'AB'[int(one[1]) - 1]}", stated)
+    return _NUMBERED_THING.sub(lambda one: f"{one[1]} {_NUMBERED[one[2].casefold()]}", stated)
 
 
 _SIGNS = re.compile(
@@ -483,7 +496,10 @@ def _sign_side(one: str, sign: str, other: str, scale: Preference) -> int | None
 
 
 def _odd_letter(stated: str, _scale: Scale) -> str | None:
-    differs = r"(?: (?:is the odd one(?: out)?|does not belong|doesn't belong|is different|differs)(?: from .*)?)?"
+    differs = (
+        r"(?: (?:is (?:the (?:odd one(?: out)?|outlier|exception)|different)|(?:does not|doesn't) (?:belong|fit|match)"
+        r"|differs|stands out)(?: (?:from|with|in) .*)?)?"
+    )
     letter = re.fullmatch(rf"(?:the )?(?:{_LETTERED} )?([abc]){differs}", spoken(stated))
     return letter[1].upper() if letter else None
 

@@ -35,7 +35,7 @@ _ITEM = (
 
 _OF_PART = r"(?:first|second|third|last|opening|closing|following|previous|other|earlier|next|reference|gold|original)"
 _PLACE = r"(?:here|overall|itself|throughout|as\s+a\s+whole)"
-_WHICH = r"(?:\s+(?:of|in|by|from|about|between)\s+(?:the|this|that)\s+[\w'-]+)?"
+_WHICH = r"(?:\s+(?:of|in|by|from|about|between)\s+(?:(?:the|this|that)\s+)?[\w'-]+(?:\s+[\w'-]+)?)?"
 _SUBJECT = (
     r"(?:(?<!\bof )\b(?:it|this|that|everything|they)"
     rf"|(?<!\bof )\b(?:the|this|that|your|its|their|his|her|my)\s+(?:(?!{_OF_PART}\s)[\w'-]+\s+){{0,2}}{_ITEM}"
@@ -49,11 +49,12 @@ _IS = (
 _OBJECT = r"(?:it|(?:the|this|that|your)\s+[\w'-]+|this|that)"
 _JUDGED = (
     r"\b(?:call(?:ing)?|consider|deem|judge|find|found|label(?:ling|ing)?|rate|mark|classify"  # dialect: kept
-    r"|categori[sz]e|tag|grade"
+    r"|categori[sz]e|tag|flag|grade"
     rf"|describe|code)\s+{_OBJECT}(?:\s+(?:as|to\s+be))?"
     rf"|\b(?:file|put|place)\s+{_OBJECT}\s+(?:under|in|into|with|at)"
-    rf"|\b(?:makes?|making|renders?|leaves)\s+{_OBJECT}"
-    r"|\b(?:labell?ed|classified|classed|categori[sz]ed|tagged|rated|graded|described|considered|coded|marked)(?:\s+as)?"
+    rf"|\b(?:makes?|making|renders?|leaves)\s+{_OBJECT}{_WHICH}"
+    r"|\b(?:labell?ed|classified|classed|categori[sz]ed|tagged|flagged|rated|graded|described|considered|coded|marked)(?:\s+as)?"
+    r"|\b(?:treated|handled|regarded|viewed|seen)\s+as"
     r"|\b(?:falls?|fits?|belongs?|goes|comes)\s+(?:\w+\s+)?(?:under|in|into|to|within)"
     r"|\b(?:gets|earns|deserves|merits|receives|warrants"
     r"|fits?|matches|reaches|constitutes|corresponds\s+to|counts\s+as|qualifies\s+as|serves\s+as|amounts\s+to)"
@@ -79,7 +80,7 @@ _I = re.compile(r"(?:^|[,:]\s+)(?:so\s+)?I\s+(?:do\s+|would\s+|therefore\s+)?$",
 _UNREAL = re.compile(
     r"\b(?:could|might|may|should(?!\s+be\s+\w+ed\b)|cannot|can't"  # dialect: kept
     r"|if|whether|unless|until|were\s+(?:it|the)|had\s+(?:it|the)"
-    r"|would\s+(?!call|say|classify|label|rate|describe|consider|mark|judge|deem|categori[sz]e|grade|tag"
+    r"|would\s+(?!call|say|classify|label|rate|describe|consider|mark|judge|deem|categori[sz]e|grade|tag|flag"
     r"|be\s+my|fall|belong|choose|select|answer|go\s+with)"
     r"|some\s+(?:readers|people)|depends|supposed|expected|intended|meant|asked|asks|instructions?|prompt|rubric|example"
     rf"|first(?!\s+(?:one|{THING}))|initially|at\s+a\s+glance|tempt\w*|previous\w*|usually|typically|often|sometimes"

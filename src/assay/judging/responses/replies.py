@@ -170,7 +170,8 @@ def read_reply(
         if listed is None:
             return Reply(None, TRUNCATED if finish == "length" else why, reasoning)
         return Reply(listed, None, reasoning or _reasons(answer))
-    settled = _settle(answer, scale, asked, cut_off=finish == "length")
+    answer = _CROSSED.sub(lambda one: one["before"] or one["after"], answer)
+    settled = _settle(_without_own_name(answer, scale, asked), scale, asked, cut_off=finish == "length")
     if settled is not None:
         label = settled.label
         if label is OF_OTHERS:
@@ -192,14 +193,43 @@ _criterion = lru_cache(maxsize=1_000)(Criterion)
 """Made once for a question: its patterns take a tenth of a millisecond."""
 
 
+def _without_own_name(text: str, scale: Scale, criterion: Criterion) -> str:
+    """A text with ``label`` instead of the only criterion's name before "is", ``so the helpfulness is 3``, and without
+    that name after a label: ``Medium priority seems right``."""
+    if criterion.is_generic or criterion.is_one_of_several or not criterion.may_be_named(text):
+        return text
+    name = r"[\s_-]+".join(map(re.escape, re.split(r"[\s_-]+", criterion.name)))
+    if scale.categories and not scale.numeric:
+        labels = "|".join(re.escape(str(one)) for one in sorted(scale.categories, key=lambda one: -len(str(one))))
+        text = re.sub(rf"\b({labels})\s+{name}\b", r"\1", text, flags=re.IGNORECASE)
+    lead = r"(?:^[ \t*_#>-]{0,9}|[.;!?,:]\s|\b(?:the|its|overall|my|final|so|main|primary|dominant|general)\s+)"
+    is_ = r"[*_]*\s+(?:is|would\s+be|should\s+be|must\s+be|=)\s"
+    return re.sub(rf"({lead}){name}(?={is_})", r"\1label", text, flags=re.IGNORECASE | re.MULTILINE)
+
+
+_NEGATIVE = r"\b(?:no|not|false|fail\w{0,5}|wrong|refut\w{1,5}|reject\w{0,5}|(?:in|un|non)[\w-]{1,20})\b[*_.]{0,4}"
+_CROSSED = re.compile(
+    rf"[❌✗✘✖][ \t]{{0,3}}(?P<after>[*_]{{0,3}}{_NEGATIVE})|(?P<before>{_NEGATIVE})[ \t]{{0,3}}[❌✗✘✖]", re.IGNORECASE
+)
+"""A cross next to a label that is a denial itself: ``❌ Incorrect``, ``FAIL ❌``."""
+
+
 def _without_bounds(text: str, scale: Scale) -> str:
-    """A text without the ends of the scale at the beginning of a line: ``(1-5): 3``, ``On the 0-10 scale: 8``."""
+    """A text without the ends of the scale at the beginning of a line, ``(1-5): 3``, ``On the 0-10 scale: 8``, and
+    without their mention after a number: ``a 5 on the 7-point scale``."""
     if not scale.numeric or scale.bounds is None:
         return text
     low, high = (re.escape(f"{one:g}") for one in scale.bounds)
     lead = r"(?:(?:on|using|with)\s+(?:an?|the)\s+)?(?:scale\s+(?:of|from)\s+)?"
+    text = re.sub(
+        rf"(?<=\d)\s+on\s+(?:an?|the|our|this)\s+(?:scale\s+(?:of|from)\s+{low}\s*(?:-|to)\s*{high}\b"
+        rf"|(?:{low}\s*(?:-|to)\s*)?{high}(?:[- ]point)?\s+(?:\w+\s+)?scale\b)",
+        "",
+        text,
+        flags=re.IGNORECASE,
+    )
     return re.sub(
-        rf"^[\s*_#(]*{lead}\(?{low}\s*(?:-|to)\s*{high}\)?(?:\s+scale)?[*_]*\s*[:=]\s*(?=\S)",
+        rf"^[ \t*_#(]{{0,9}}{lead}\(?{low}\s*(?:-|to)\s*{high}\)?(?:\s+scale)?[*_]*\s*[:=]\s*(?=\S)",
         "",
         text,
         flags=re.IGNORECASE | re.MULTILINE,
@@ -254,13 +284,17 @@ def _list(answer: str, scale: Listed, criterion: Criterion) -> tuple[Label | Non
         answer = own
     if find_probabilities(answer, Nominal(scale.names)):
         return None, AMBIGUOUS
-    given = _ticked(found, scale) if given is None and found else given
+    given = _only_list(found, scale) if given is None and found else given
     return _listed(answer, scale, given, is_json=bool(found)), OFF_SCALE
 
 
-def _ticked(found: Sequence[dict[Any, Any]], scale: Listed) -> list[Any] | None:
-    """The names that the last object answers with true, ``{"food": true, "price": false}``; None if it does not."""
+def _only_list(found: Sequence[dict[Any, Any]], scale: Listed) -> list[Any] | None:
+    """The only list of the last object, ``{"emotions": []}``, or the names that it answers with true,
+    ``{"food": true, "price": false}``; None if it has neither."""
     last = {key: value for key, value in found[-1].items() if key.casefold() not in REASON_KEYS}
+    lists = [value for key, value in last.items() if isinstance(value, list) and not _WITHOUT.search(key)]
+    if len(lists) == len(last) == 1:
+        return lists[0]
     if (
         last
         and all(isinstance(one, bool) for one in last.values())
@@ -338,7 +372,7 @@ def _name_of_entry(entry: dict[Any, Any], scale: Listed) -> str:
 
 def _names_of(words: str, scale: Listed) -> list[Label]:
     """The one name that words are, alone or before an explanation."""
-    for said in (words, re.split(r"\s*[:–—(]|\s-\s", _UNMARKED.sub("", words), maxsplit=1)[0]):
+    for said in (words, re.split(r"\s*[:–—(]|\s-\s", words, maxsplit=1)[0]):
         found = named_labels(scale.names, said.strip(), unwrap(said))
         if found:
             return found
@@ -348,7 +382,7 @@ def _names_of(words: str, scale: Listed) -> list[Label]:
 _LIST_LEAD = re.compile(
     r"[\w ]{0,30}:|I (?:would )?(?:detect|see|find|identify|assign|choose|select|pick|tag)\b"
     r"|(?:the|this) \w+ (?:only |mainly |mostly )?(?:mentions|discusses|covers|addresses|expresses|conveys|talks about"
-    r"|is about|touches on|deals with|refers to|comments on)(?: only)?\b"
+    r"|is about|touches on|deals with|refers to|comments on|uses|contains|includes|involves)(?: only)?\b"
     r"|the (?:(?!wrong|missing|other)\w+ )?(?:topics?|labels?|categor(?:y|ies)|tags?|aspects?|themes?|emotions?)"
     r"(?: (?:(?:that |which )?(?:the|this) \w+ (?:mentions|discusses|covers)|mentioned|discussed)(?: here)?)?"
     r" (?:is|are)\b",
@@ -366,16 +400,14 @@ _WITHOUT = re.compile(r"\b(?:not|no|without|missing|absent|excluded|rejected)\b|
 _EXCLUDED = re.compile(r"[:–—(-]\s*(?:not|no|isn't|absent|missing|n/a)\b", re.IGNORECASE)
 """What a point says of a name that is not in the list: ``cost: not mentioned``."""
 
+_KINDS = r"(?:label|categor(?:y|ie)|tag|flag|option|topic|aspect|theme|name|emotion)s?"
 _NONE = re.compile(
-    r"(?:none(?: of (?:them|(?:these|those|the)(?: (?:above|listed|given|possible|named|\d|\w{3,5}))?"
-    r"(?: (?:labels|categories|tags|options|topics|aspects|themes|names|emotions))?))?"
+    r"(?:(?:none(?: of (?:them|(?:these|those|the)(?: (?:above|listed|given|possible|named|\d|\w{3,5}))?"
+    rf"(?: {_KINDS})?))?|no {_KINDS})"
     r"(?: (?:(?:clearly |really )?(?:apply|applies|fit|fits)|(?:is|are|was|were) "
-    r"(?:mentioned|present|discussed|addressed|covered|expressed|applicable))(?: (?:here|to|in|by)\b.*)?)?"
-    r"|no labels?)?"
+    r"(?:mentioned|present|discussed|addressed|covered|expressed|applicable))(?: (?:here|to|in|by)\b.*)?)?)?"
 )
 """Words of a list that is empty."""
-
-_UNMARKED = re.compile(r"[*`]")
 
 
 def _last_points(answer: str, scale: Listed) -> Any:
@@ -536,7 +568,8 @@ _ITEM = (
 _NEXT = re.compile(
     r"\n[^\w\n]{0,12}(?:human|user|instruction|system)\b[*_]{0,3}[ \t]*:"
     r"|\n[ \t]{0,8}#{2,6}[ \t]*(?:the[ \t]+)?(?:human|user|instruction|input|question)\b"
-    r"|\n[ \t]{0,8}\[(?:human|user|system)\][ \t]*(?:\n|:|$)"
+    r"|\n[ \t]{0,8}\[(?:the[ \t]+start[ \t]+of[ \t]+)?(?:human|user|system|assistant)\b[^\[\]\n]{0,40}\]"
+    r"[ \t]*(?:\n|:|$)"
     rf"|\n(?:[ \t]{{0,8}}[-*_=]{{3,80}}[ \t]*\n\s{{0,8}})?[^\w\n]{{0,12}}{_ITEM}\s?#?\d+\b"
     rf"|\n[ \t]{{0,8}}[-*_=]{{3,80}}[ \t]*\n\s{{0,8}}[^\w\n]{{0,12}}{_ITEM}\b"
     r"|(?P<weak>\n[ \t]*\n[*_]{0,3}(?:review|text|input|post|comment|tweet|sentence|item|question|premise"
@@ -572,7 +605,7 @@ def _before_stop(text: str) -> str:
 
 
 _RECONSIDERED = re.compile(
-    r"\b(?:edit|update|correction|p\.?s)\b[^\n]{0,3}:|\b(?:actually|hmm+|wait|make\s+that|on\s+(?:reflection|second\s+(?:thought|reading))"
+    r"\b(?:edit|update|correction|p\.?s)\b[^\n]{0,3}:|\b(?:actually|hmm+|wait|make\s+that|on\s+(?:reflection|(?:second|closer)\s+(?:thought|reading|look))"
     r"|(?:change|changing|revise|revising|raise|raising|lower|lowering)\s+(?:it|that|this|my\s+\w+)\s+to)\b",
     re.IGNORECASE,
 )
@@ -580,7 +613,7 @@ _RECONSIDERED = re.compile(
 
 
 _CONCLUDES = re.compile(
-    r"(?:^[\s,:—-]*|[.!?]\s+|\b(?:so|thus|therefore|hence|instead|to|is|be|say|make\s+(?:it|that))\s+)(?:(?:an?|the|it's|it\s+is)\s+)*[\"'`*_]*$",
+    r"(?:^[\s,:—-]*|[.!?:]\s+|\b(?:so|thus|therefore|hence|instead|to|is|be|say|make\s+(?:it|that))\s+)(?:(?:an?|the|it's|it\s+is)\s+)*[\"'`*_]*$",
     re.IGNORECASE,
 )
 """What leads to the label with which an afterthought ends: ``Actually, it misses the date, so 3.``"""
@@ -602,7 +635,10 @@ def _reconsidered(answer: str, settled: Statement, scale: Scale) -> Statement:
 
 def _is_revised(found: Sequence[Statement], answer: str) -> bool:
     """Whether the last statement is said to replace the one before: ``Final rating: 4``."""
-    between = answer[found[-2].end : found[-1].at] if len(found) > 1 else ""
+    if len(found) < 2:
+        return False
+    before, last = found[-2:]
+    between = answer[before.at if before.label is DOUBTFUL else before.end : last.at]
     changed = _RECONSIDERED.search(between) or re.search(r"\b(?:final|revised|corrected|updated)\s*$", between, re.I)
     return changed is not None and not found[-1].about
 

@@ -115,6 +115,7 @@ _REPAIRS = (
     (r"([{,]\s*)'([^'\n]*)'\s*:", r'\1"\2":'),
     (r"([{,]\s*)([A-Za-z_]\w*)\s*:", r'\1"\2":'),
     (r":\s*'([^'\n]*)'\s*([,}])", r': "\1"\2'),
+    (r"(?<=\w )\"(?=\w)|(?<=[\w.!?])\"(?= \w)", r'\\"'),
 )
 """Return JSON for the usual deviations of models: comments, a missing or last comma, single quotes, bare keys."""
 
@@ -242,7 +243,10 @@ def _of_criterion(found: dict[Any, Any], criterion: Criterion | None) -> Criteri
 
 
 def _inner_label(value: Any, scale: Scale) -> Any:
-    """The label that the value of a criterion's own key gives: ``3``, ``"3"``, ``{"score": 3, "reason": "…"}``."""
+    """The label that the value of a criterion's own key gives: ``3``, ``"3"``, ``{"score": 3, "reason": "…"}``; and
+    ``false`` for no, as in ``{"supported": false}``."""
+    if isinstance(value, bool) and label_on_scale(value, scale) is None:
+        value = "yes" if value else "no"
     if isinstance(value, list) and len(value) == 1:
         value = value[0]
     return _object_label(value, scale)[0] if isinstance(value, dict) else stated_label(value, scale)
@@ -282,7 +286,7 @@ _MARKS = (
     re.compile(r"##\s*(?P<said>[^#\n]{1,200}?#?)\s*##(?!#)"),
     re.compile(r"\[\[\s*(?P<said>[^\[\]\n]{1,200}?)\s*\]\]"),
     re.compile(
-        r"<(?P<tag>(?:final_?)?(?:label|answer|rating|score|verdict|choice|decision|category|grade|output|result))\b[^<>]*>"
+        rf"<(?P<tag>(?:final_?)?(?:{'|'.join(LABEL_KEYS)}|evaluation|assessment))\b[^<>]*>"
         r"\s*(?P<said>[^<>]{1,200}?)\s*</(?P=tag)>",
         re.IGNORECASE,
     ),
@@ -347,8 +351,9 @@ def _names_another_grade(before: str, label: Any, scale: Scale) -> bool:
 
 _NOUN = (
     rf"(?:label|answer|rating|score|verdict|choice|judge?ment|grade|category|class|classification|relation|decision"
-    rf"|preference|prediction|annotation|assessment|evaluation|result|overall|winner|edit|correction|update|revision|reflection|second\s+thoughts?|stars?|odd[\s-]one(?:[\s-]out)?"
-    rf"|(?:better|preferred|best)\s+(?:one|{THING}))"
+    rf"|preference|prediction|annotation|assessment|evaluation|result|overall|total|winner|edit|correction|update|revision|reflection|second\s+thoughts?|stars?|odd[\s-]one(?:[\s-]out)?"
+    rf"|(?:better|preferred|best|closest|chosen|selected)\s+(?:one|fit|match|{THING})|{THING}\s+(?:chosen|selected)"
+    r"|(?:my|final)\s+(?:pick|selection))"
 )
 _CLOSING = r"[*_`'\"“”)\]\\]*"
 _STATED = re.compile(
@@ -357,7 +362,7 @@ _STATED = re.compile(
     rf"(?:\s+(?:(?:on|from|for|of|out of|between)\b(?P<of>[^:=\n.;]{{0,60}}?)"
     rf"|(?:after|based on|given)\b[^:=\n.;]{{0,60}}?)"
     rf")?{_CLOSING}"
-    rf"\s*(?:[:=：→|]|->|\s[-–—]\s)\s*)"
+    rf"(?:\s*(?:[:=：→|]|->)|[ \t]+[-–—][ \t])\s*)"
     rf"|(?:\s+(?:(?:for|of|to)\s+(?:this|the|it)|that|I)\b[^:=\n.;]{{0,40}}?)?"
     rf"\s+(?:is|would be|should be|must be|remains)\b\s*:?\s*)",
     re.IGNORECASE,
@@ -372,6 +377,9 @@ _I_GIVE = re.compile(
     r"|\bI(?:'m|\s+am)\s+(?:giving|assigning|awarding|rating|scoring|grading|going\s+with|calling)\b"
     r"|\bI(?:'ll|'m|'ve|\s+will|\s+am|\s+have|\s+therefore|\s+now)*\s+(?:chang|revis|rais|lower|adjust|correct|updat)(?:e|ed|ing)?"
     r"\s+(?:it|that|this|my\s+\w+)(?:\s+(?:up|down|from\s+\S+))?\s+to\b"
+    r"|(?<!would )(?<!could )(?<!might )(?<!not )(?<!to )\b"
+    r"(?:bring|drop|lower|reduce|pull|push|bump|raise|lift|knock)s?"
+    r"\s+(?:it|that|this|(?:the|my)\s+\w+)(?:\s+(?:up|down))?\s+to\b"
     r"|\b(?P<is>(?:it|this|that)(?:'s|\s+is)|makes\s+it)(?=\s+an?\s)",
     re.IGNORECASE,
 )
@@ -386,7 +394,7 @@ _AT_FIRST = re.compile(r"\b(?:first|initially|before|thought|tempted|if|when|unl
 _OF_OTHERS = re.compile(
     rf"\b(?:it|which|prompt|author|writer|user|review|post|comment|{THING})\b[^:\n]*\b"  # dialect: kept
     r"(?:asks?|asked|says?|said|tells?|told|instructs?|instructed|requests?|"
-    r"requested|demands?|wants?|claims?|thinks?|believes?|hopes?)\b"
+    r"requested|demands?|wants?|(?<!the )(?<!this )claims?|thinks?|believes?|hopes?)\b"
     r"|\b(?:instead of|rather than|not|never|don't|won't|ignore|asked to|"
     r"told to|instructed to|if|e\.g\.,?|such as)"
     r"\s+(?:\w+\s+){0,3}[\"'`*]*$",
@@ -408,6 +416,9 @@ _OPEN_QUOTE = re.compile(r"\w.*[\s(][\"“](?=\w)[^\"”]*$")
 _OWN_QUOTE = re.compile(rf"\b{_NOUN}\W*[\"“][^\"”]*$", re.IGNORECASE)
 """A quotation that begins and does not end; one that is the label: ``Answer: "…``."""
 
+_QUOTES = re.compile(r"\w.*[\s(][\"“]$")
+"""A quotation that begins right before a statement: ``The text says "Label: safe"``."""
+
 _HEADED = re.compile(
     r"^\W*the\s+(?:input|prompt|item|review|post|comment|text)(?:\s+(?:was|is))?\s*:\s*[\"'“`]*$", re.IGNORECASE
 )
@@ -419,7 +430,7 @@ _FORCED = re.compile(
 )
 """A condition that is none: ``If I had to choose, I would say``."""
 
-_TURNED = re.compile(r",\s*but\s+(?=$)", re.IGNORECASE)
+_TURNED = re.compile(r",\s*(?:but|so|hence|thus|therefore)\s+(?=[^,]*$)", re.IGNORECASE)
 """What ends a supposition: ``With sources I would give a 5, but I give``."""
 
 _DISMISSED = re.compile(
@@ -445,8 +456,8 @@ _NEGATED = re.compile(r"^[\s*_\"']*(?:not|never|neither|no longer)\b", re.IGNORE
 
 
 _UNDER = re.compile(
-    rf"^[ \t>]*(?:#{{1,6}}[ \t]+[*_]*|[*_]{{2,3}})(?:(?:my|the|final|overall|total)\s+)*"
-    rf"(?:(?!confidence|max|min|average|example|first|initial)\w+\s+)?{_NOUN}[*_:： \t]*\n\s*"
+    rf"^[ \t>]*(?:#{{1,6}}[ \t]+[*_]*|[*_]{{2,3}})?(?:(?:my|the|final|overall|total)[ \t]+){{0,3}}"
+    rf"(?:(?!confidence|max|min|average|example|first|initial|reference|gold|expected)\w+[ \t]+)?{_NOUN}[*_:： \t]*\n\s*"
     r"(?P<said>[^\n]{1,80})$",
     re.IGNORECASE | re.MULTILINE,
 )
@@ -478,7 +489,8 @@ def find_in_sentences(text: str, scale: Scale) -> Iterator[Statement]:
     for one, until in zip(found, starts[1:], strict=True):
         before = clause_before(text, one.start())
         stars = one[0].casefold().startswith("star") and before.rstrip()[-1:].isdigit()  # those of "4 stars - good"
-        if stars or _NOT_THE_LABEL.search(before) or is_quoted(text, one.start()):
+        quoted = (_QUOTES.search(before) and '"' not in one[0]) or is_quoted(text, one.start())  # no key of JSON
+        if stars or quoted or _NOT_THE_LABEL.search(before):
             continue
         if not one["sure"] and _SUPPOSED.match(before):
             continue
@@ -510,9 +522,10 @@ _IS_ABROAD = re.compile(_IS, re.IGNORECASE)
 
 _GIVEN_ABROAD = re.compile(
     r"\b(?:ich\s+(?:schätze|gebe|vergebe|wähle|bewerte|würde|möchte)"
-    r"|je\s+(?:(?:lui|leur|vous|te)\s+)?(?:donne|choisis|note|mets|donnerais|choisirais|noterais|mettrais|dirais)"
+    r"|j(?:e\s+(?:(?:lui|leur|vous|te)\s+)?|')(?:donne|choisis|note|mets|attribue|accorde|évalue|(?:donne|choisi|note|mett|di|attribue"
+    r"|accorde|évalue)rais)"
     r"|(?:le|me|la)\s+(?:doy|daría|otorgo|asigno)|yo\s+(?:elijo|elegiría|diría)|(?:do|darei|assegno)\s+un"
-    r"|j'(?:attribue|accorde|évalue)(?:rais)?|eu\s+(?:dou|daria|escolho))\b|打(?=\s*\d)|给(?:出|予)?(?=\s*\d)",
+    r"|eu\s+(?:dou|daria|escolho))\b|打(?=\s*\d)|给(?:出|予)?(?=\s*\d)",
     re.IGNORECASE,
 )
 _GIVEN_AFTER = re.compile(
@@ -598,9 +611,11 @@ def _label_among(words: Sequence[str], scale: Scale) -> tuple[Any, str]:
 
 _SEEMS = re.compile(
     r"(?<=\S)\s+(?:seems|feels|sounds|looks|is|would be)\s+(?:to be\s+)?(?:(?:the|a|most|about|quite|only|my)\s+)*"
-    r"(?:fair|right|appropriate|reasonable|fitting|justified|warranted|best|apt|correct|answer|choice|rating|score|verdict|fit)"
+    r"(?:fair|right|appropriate|suitable|accurate|reasonable|fitting|justified|warranted|best|apt|correct|answer|choice|rating|score|verdict|fit)"
     r"\b(?!\s*(?:,?\s*(?:but|if|only|unless|though|or)\b|\?))"
-    r"|(?<=\S)\s+(?:applies|fits)(?:\s+(?:best|here))?\W*(?:$|(?=because|since|as\b))",
+    r"|(?<=\S)\s+(?:applies|fits)(?:\s+(?:best|here))?\W*(?:$|(?=because|since|as\b))"
+    r"|(?<=\S)\s+(?:comes\s+closest|best\s+(?:describes|captures|matches|fits|reflects|summari[sz]es|represents)"
+    r"|(?:describes|captures|matches|fits|reflects|summari[sz]es|represents)\s+(?:\w+\s+){1,3}best)\b",
     re.IGNORECASE,
 )
 _UNSETTLED = re.compile(
@@ -704,6 +719,10 @@ _ASIDE = re.compile(
 )
 
 
+_POINT = re.compile(r"\s*[-*•]\s")
+_SURENESS = re.compile(r"\b(?:confidence|certainty|probability|likelihood)\b", re.IGNORECASE)
+
+
 def find_last_line(text: str, scale: Scale) -> Iterator[Statement]:
     """A label that is all of the last line."""
     lines = _lines(text)
@@ -738,7 +757,9 @@ def find_in_lines(text: str, scale: Scale) -> Iterator[Statement]:
     lines = _lines(text)
     several = len(lines) > 1
     numbered = sum(bool(_NUMBERED.match(line)) for line in lines) > 1
-    for place in (0, -1)[: len(lines)]:
+    alone = [label_on_scale(BULLET.sub("", line), scale) for line in lines[:MOST_STATEMENTS]]
+    is_heading = len(set(alone) - {None}) > 1  # Response A … Response B …
+    for place in (-1,) if is_heading else (0, -1)[: len(lines)]:
         line, found = lines[place], _NUMBERED.match(lines[place])
         listed = several and found is not None and (numbered or found["number"] == "1")
         if listed or (several and len(line) > LONGEST_LINE):
@@ -792,8 +813,16 @@ _LEAD = re.compile(
 
 
 def find_in_keyed_lines(text: str, scale: Scale) -> Iterator[Statement]:
-    """``Similarity: 0.7``: a line of a name that is not listed and a label."""
-    for found in list(_KEYED.finditer(text))[-MOST_STATEMENTS:]:
+    """``Similarity: 0.7``: a line of a name that is not listed and a label.
+
+    Points of a list that differ are about parts of the item, if a conclusion follows them.
+    """
+    lines = list(_KEYED.finditer(text))[-MOST_STATEMENTS:]
+    points = [one for one in lines if _POINT.match(one[0]) and not _SURENESS.search(one["name"] or "")]
+    labels = {stated_label(one["rest"], scale, line=True) for one in points} - {None}
+    if len(labels) > 1 and re.search(r"\w", text[points[-1].end() :]):
+        lines = [one for one in lines if one not in points]
+    for found in lines:
         name = found["name"] or found["asked"]
         aside = _ASIDE.search(name) or re.search("[:=：]", found["rest"]) or _OPPOSITE.search(name)
         if not aside and not is_reported(text, found.start("rest"), found.end()):
