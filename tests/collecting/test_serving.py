@@ -31,7 +31,7 @@ def rewrite(page: Served, **changes: Any) -> None:
     path.write_text(yaml.safe_dump(yaml.safe_load(path.read_text()) | changes))
 
 
-def test_changes_are_followed_and_the_notice_stays(serve: Callable[..., Served]) -> None:
+def test_changes_are_followed_and_the_notice_stays(serve: Callable[..., Served], clock: Any) -> None:
     page = serve(items=2)
     served: Serving = page.app.state.assay
     first = served.now()
@@ -45,6 +45,7 @@ def test_changes_are_followed_and_the_notice_stays(serve: Callable[..., Served])
     assert asked in unescape(second.notice)
     assert [one.definition.name for one in second.design.questions] == ["stars", "why"]
     assert served.edit_notice() == ""
+    clock.later(days=1)  # a new notice would have another date
     rewrite(page, name="Another name")  # annotators do not see it
     sync_study(page.store, load_study(page.folder))
     third = served.now()

@@ -36,7 +36,7 @@ from assay.reading import study_labels
 from assay.study.definition import load_study
 from assay.study.schema import Question
 from assay.study.store import work
-from assay.study.store.answers import Answer, history
+from assay.study.store.answers import Answer, add_answer, history
 from assay.study.store.connection import open_store
 from assay.study.store.table import stored_annotations
 from waiting import wait_until
@@ -686,6 +686,21 @@ def test_questions_that_another_run_has_claimed_are_its_own(make_study):
             claimed = work.claim(store, work.start_run(store), ["m1"], 2)
             done = judge_study(study)
     assert (len(claimed), done.answered, done.left, done.elsewhere) == (2, 3, 0, 2)
+
+
+def test_answer_that_another_run_gave_first_is_late(make_study):
+    def script(n, body, server):
+        if n == 1:
+            with open_store(study) as other:
+                (claim,) = work.item_claims(other, item_of(body), ["m1"])
+                assert add_answer(other, claim, work.start_run(other), Answer("valid", 2), 1)
+        return Say("Answer: 4")
+
+    with ChatServer(script) as server:
+        study = make_study(3, server.url)
+        done = judge_study(study)
+        assert (done.answered, done.late, done.left) == (2, 1, 0)
+        assert sorted(rows(study, "select label from answers")) == [(2,), (4,), (4,)]
 
 
 def running(**more):

@@ -167,7 +167,8 @@ class AnnotatorSearch(KeySearch):
         further = {n for k in keys for n in k if any(self._is_extra(n, one) for one in _FURTHER)}
         pairs = [(n, k) for k in keys for n in k if n not in stated | further and not {*k} - {n} <= further]
         if not pairs:
-            return self._ask_unnamed(keys[0], sorted(further.intersection(keys[0])))
+            self._ask_unnamed(keys[0], sorted(further.intersection(keys[0])))
+            return None
         if sure:
             pairs = list({n: (n, k) for n, k in reversed(pairs)}.values())[::-1]
         pairs = [one for one in pairs if not self._is_system(one[0])] or pairs
