@@ -498,7 +498,7 @@ def _sign_side(one: str, sign: str, other: str, scale: Preference) -> int | None
 def _odd_letter(stated: str, _scale: Scale) -> str | None:
     differs = (
         r"(?: (?:is (?:the (?:odd one(?: out)?|outlier|exception)|different)|(?:does not|doesn't) (?:belong|fit|match)"
-        r"|differs|stands out)(?: (?:from|with|in) .*)?)?"
+        r"|differs)(?: (?:from|with|in) .*)?)?"
     )
     letter = re.fullmatch(rf"(?:the )?(?:{_LETTERED} )?([abc]){differs}", spoken(stated))
     return letter[1].upper() if letter else None

@@ -457,7 +457,8 @@ _NEGATED = re.compile(r"^[\s*_\"']*(?:not|never|neither|no longer)\b", re.IGNORE
 
 _UNDER = re.compile(
     rf"^[ \t>]*(?:#{{1,6}}[ \t]+[*_]*|[*_]{{2,3}})?(?:(?:my|the|final|overall|total)[ \t]+){{0,3}}"
-    rf"(?:(?!confidence|max|min|average|example|first|initial|reference|gold|expected)\w+[ \t]+)?{_NOUN}[*_:： \t]*\n\s*"
+    rf"(?:(?!confidence|max|min|average|example|first|initial|reference|gold|expected)\w+[ \t]+)?"
+    rf"{_NOUN}[*_:： \t]*\n\s*"
     r"(?P<said>[^\n]{1,80})$",
     re.IGNORECASE | re.MULTILINE,
 )
