@@ -189,6 +189,12 @@ def test_from_frame_determines_judges():
             "column 'repeat' must contain whole numbers; check row 1",
         ),
         (
+            (("a", "ann", 1, "1.5"),),
+            ("item", "annotator", "label", "repeat"),
+            {},
+            "column 'repeat' must contain whole numbers; check row 1",
+        ),
+        (
             (("a", "ann", 1, "x"),),
             ("item", "annotator", "label", "criterion"),
             {"scale": {"depth": Ordinal(1, 5)}},

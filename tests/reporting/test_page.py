@@ -20,7 +20,19 @@ import assay
 from assay.errors import AssayError, DesignError
 from assay.reporting import page as pages
 from assay.reporting import pictures, tables
-from assay.reporting.page import Card, Copy, Marks, NextStep, Page, Part, Picture, Section, page_of, print_page
+from assay.reporting.page import (
+    Card,
+    Copy,
+    Marks,
+    NextStep,
+    Page,
+    Part,
+    Picture,
+    Section,
+    keep_whole,
+    page_of,
+    print_page,
+)
 from chromium import launch_chromium
 
 pytestmark = pytest.mark.xdist_group("page")  # one process, so that the page is made once
@@ -320,7 +332,9 @@ def test_page_allows_only_its_script_and_escapes_text(tmp_path: Path) -> None:
 
 @pytest.fixture(scope="module")
 def written(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    labels = assay.simulate(n_items=150, n_annotators=4, judges={"careful": 0.2, "middling": 0.42, "bad": 0.9}, seed=7)
+    labels = assay.simulate(
+        n_items=150, n_annotators=4, judges={"careful-4o-mini": 0.2, "middling": 0.42, "bad": 0.9}, seed=7
+    )
     texts = labels.items.select("item", text=pl.lit("A long text for annotators: ") + pl.col("item"))
     labels = assay.Annotations.from_frame(labels.labels, judges=labels.judges, scale=labels.scale, items=texts)
     return assay.report(labels, expertise="skilled").save(tmp_path_factory.mktemp("page") / "report.html")
@@ -364,6 +378,25 @@ def test_page_is_accessible(browser: Any, written: Path, width: int, scheme: str
 
 
 @pytest.mark.served
+@pytest.mark.parametrize("width", [390, 1280])
+def test_names_and_options_break_only_if_they_fit_no_line(browser: Any, written: Path, width: int) -> None:
+    page = opened(browser, written, width)
+    page.evaluate("document.querySelectorAll('details').forEach((one) => { one.open = true })")
+    words = page.evaluate(
+        "[...document.querySelectorAll('.unbroken')].map((one) => [one, one.getBoundingClientRect()])"
+        ".map(([one, box]) => [one.textContent, box.height, parseFloat(getComputedStyle(one).fontSize), box.width])"
+    )
+    assert any(name.startswith("careful-4o-mini") for name, *_ in words)
+    assert [name for name, height, size, broad in words if height > 2 * size and broad < 0.5 * width] == []
+    page.context.close()
+
+
+def test_words_with_hyphens_are_kept_whole_and_escaped() -> None:
+    kept = '<span class="unbroken">&lt;a-b&gt;</span> is <span class="unbroken">--judges</span>  - 1 − 2 &amp; -x'
+    assert str(keep_whole("<a-b> is --judges  - 1 − 2 & -x")) == kept
+
+
+@pytest.mark.served
 def test_verdict_begins_in_the_first_third_of_a_phone_and_the_card_has_whole_words(browser: Any, written: Path) -> None:
     page = opened(browser, written, 390)
     verdict, card = (page.locator(one).first.bounding_box() for one in (".judge h2", "table.card"))
@@ -383,12 +416,12 @@ def test_tables_are_sorted_and_narrowed_without_a_server(browser: Any, written: 
     page = opened(browser, written, 1280)
     table = page.locator("#by-annotator table.rows").first
     judges = table.locator("tbody tr td[data-column=judge]")
-    assert judges.all_inner_texts()[0] == "careful"
+    assert judges.all_inner_texts()[0] == "careful-4o-mini"
     table.get_by_role("button", name="ρ", exact=True).click()
     assert judges.all_inner_texts()[0] == "bad"
     assert table.locator("th[aria-sort=ascending]").inner_text() == "ρ"
     table.get_by_role("button", name="ρ", exact=True).click()
-    assert judges.all_inner_texts()[0] == "careful"
+    assert judges.all_inner_texts()[0] == "careful-4o-mini"
     page.locator("#filter select").first.select_option("middling")
     assert {one.inner_text() for one in judges.all() if one.is_visible()} == {"middling"}
     largest = page.locator("#largest-disagreements-with-annotators td[data-column=judge]")

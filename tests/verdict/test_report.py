@@ -354,12 +354,18 @@ def test_report_page_command_reproduces_it(labels: assay.Annotations, tmp_path: 
         main(["report", str(file), "--judges", "careful,middling,careless", "--expertise", "skilled",
               "--n-resamples", "40", "-o", str(tmp_path / "one.html")])  # fmt: skip
     assert ended.value.code == 0
-    page = html.unescape((tmp_path / "one.html").read_text())
-    command = re.search(r"<pre>(assay report .*?)</pre>", page)
-    assert command is not None
+    page = (tmp_path / "one.html").read_text()
+    (command,) = commands_of(page, "report")
     with pytest.raises(SystemExit):
-        main(shlex.split(command[1])[1:])
-    assert html.unescape((tmp_path / "one.html").read_text()) == page
+        main(shlex.split(command)[1:])
+    assert (tmp_path / "one.html").read_text() == page
+
+
+def commands_of(page: str, name: str) -> list[str]:
+    """The commands of a page that begin so, as they are copied."""
+    found = re.findall(r"<pre>(.*?)</pre>", page)
+    commands = [html.unescape(re.sub(r"<[^>]+>", "", one)) for one in found]
+    return [one for one in commands if re.match(rf"assay (?:{name}) ", one)]
 
 
 def test_next_commands_run_on_same_labels(
@@ -372,8 +378,7 @@ def test_next_commands_run_on_same_labels(
     with pytest.raises(SystemExit) as ended:
         main(["report", "la bels.csv", *read, "--expertise", "skilled", "--n-resamples", "40", "-o", "one.html"])
     assert ended.value.code == 0
-    page = html.unescape(Path("one.html").read_text(encoding="utf-8"))
-    commands = re.findall(r"<pre>(assay (?:estimate|disagreement) .*?)</pre>", page)
+    commands = commands_of(Path("one.html").read_text(encoding="utf-8"), "estimate|disagreement")
     assert commands == [
         f"assay estimate 'la bels.csv' {shlex.join(read)} --only careful",
         f"assay disagreement 'la bels.csv' {shlex.join(read)} --first judges",

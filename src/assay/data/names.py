@@ -866,10 +866,12 @@ def refuse_equal_names(source: object, names: Sequence[str]) -> None:
 
 
 def numbered_texts(texts: pl.Series) -> pl.Series | None:
-    """Return the numbers at the end of equal texts, ``run-1`` and ``run-2``; None for other texts."""
-    parts = texts.drop_nulls().cast(pl.String).str.extract_groups(r"^(.*?\D)(\d{1,6})$").struct.unnest()
+    """Return the numbers at the end of equal words, ``run-1`` and ``run-2``; None for numbers and other texts."""
+    if texts.dtype != pl.String:
+        return None
+    parts = texts.drop_nulls().str.extract_groups(r"^(.*?\p{L}.*?)(\d{1,6})$").struct.unnest()
     found = parts["2"].null_count() == 0 and parts["1"].n_unique() == 1
-    return texts.cast(pl.String).str.extract(r"(\d+)$").cast(pl.Int64) if found else None
+    return texts.str.extract(r"(\d+)$").cast(pl.Int64) if found else None
 
 
 def questions_split(frame: pl.DataFrame, item: str, criterion: str, *, pooled: bool) -> tuple[str | None, list[str]]:

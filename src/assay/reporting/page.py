@@ -30,6 +30,7 @@ from assay.reporting.tables import Table
 
 if TYPE_CHECKING:
     from jinja2 import Environment
+    from markupsafe import Markup
     from matplotlib.axes import Axes
 
 
@@ -526,7 +527,20 @@ def _environment() -> Environment:
     """The environment of the templates, each compiled once."""
     from jinja2 import Environment, PackageLoader
 
-    return Environment(loader=PackageLoader("assay.reporting"), autoescape=True, trim_blocks=True)
+    made = Environment(loader=PackageLoader("assay.reporting"), autoescape=True, trim_blocks=True)
+    made.filters["whole"] = keep_whole
+    return made
+
+
+def keep_whole(text: str) -> Markup:
+    """A text as HTML whose words with hyphens, such as ``gpt-4o`` and ``--judges``, break only if they fit no line."""
+    from markupsafe import Markup, escape
+
+    parts = re.split(r"(\s+)", text)
+    word = Markup('<span class="unbroken">{}</span>')
+    return Markup("").join(
+        word.format(part) if "-" in part.strip("-") or part[:2] == "--" else escape(part) for part in parts
+    )
 
 
 def print_page(page: Path, pdf: Path) -> Path:

@@ -15,6 +15,7 @@ from assay.data.columns import FrameSettings
 from assay.data.formats import FormatSettings, Rows, registry
 from assay.data.formats.intake import name_table
 from assay.data.formats.registry import FORMATS, Beginning, ReadSettings, format_of
+from assay.data.names import questions_split
 from assay.data.scales import parse_scale
 from assay.errors import DataError, DesignError
 
@@ -443,7 +444,7 @@ def test_given_options_of_settings():
 
 def names_of(*names, pooled=False, **more):
     frame = pl.DataFrame({"id": list(names)} | more)
-    return registry._questions_split(frame, "id", "criterion", pooled=pooled)
+    return questions_split(frame, "id", "criterion", pooled=pooled)
 
 
 def test_read_splits_item_and_question():
@@ -461,8 +462,8 @@ def test_read_splits_item_and_question():
         "__", ["40 item ids = 20 items × 2 questions (Color, Shape): they are pooled (split_item)"]
     )  # fmt: skip
     assert names_of(*full, "plain") == names_of(*full, criterion=["c"] * 40) == (None, [])
-    assert registry._questions_split(pl.DataFrame({"id": [1, 2]}), "id", "criterion", pooled=False) == (None, [])
-    assert registry._questions_split(pl.DataFrame({"id": full}), "other", "criterion", pooled=False) == (None, [])
+    assert questions_split(pl.DataFrame({"id": [1, 2]}), "id", "criterion", pooled=False) == (None, [])
+    assert questions_split(pl.DataFrame({"id": full}), "other", "criterion", pooled=False) == (None, [])
 
 
 def part(source="t.csv", scales=None, notes=(), items=None, untyped=False, **columns):
