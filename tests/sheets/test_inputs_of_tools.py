@@ -254,7 +254,7 @@ def several_errors_of_a_segment(folder: Path, rng: Rng) -> Given:
     rows = [(f"sys{s}", k, who, rng.choice(("Terminology", "Fluency")), rng.choice(("Minor", "Major")))
             for s in range(3) for k in range(20) for who in PEOPLE for _ in range(int(rng.integers(1, 4)))]  # fmt: skip
     return Given(
-        long(folder, ("system", "seg_id", "rater", "category", "severity"), rows), refused="given several times"
+        long(folder, ("system", "seg_id", "rater", "category", "severity"), rows), refused="rows are single errors"
     )
 
 
