@@ -218,6 +218,8 @@ def test_observations_are_written_to_their_trace(tmp_path: Path) -> None:
     back = assay.read(tmp_path / "scores.jsonl", scale="1-5")
     assert back.fingerprint == parts.fingerprint
     assert back.items["trace_id"].unique().to_list() == ["ab" * 16]
+    write(labels, tmp_path / "traces.jsonl", "langfuse")  # scores of a trace, which is the item
+    assert "trace_id" not in assay.read(tmp_path / "traces.jsonl", scale="1-5").items.columns
     write(parts, tmp_path / "spans.jsonl", "phoenix")
     assert all("span_id" in row for row in lines(tmp_path / "spans.jsonl"))
 
