@@ -401,6 +401,13 @@ def test_objects_that_occur_twice_are_two_objects(estimator, missing):
     np.testing.assert_allclose(fitted.refit_objects(counts), wanted, rtol=2e-3, atol=2e-4)
 
 
+def test_counts_are_of_all_objects_also_of_those_without_labels():
+    fitted = g_study(lessons(6, 2, 3, seed=2), "r x (o:i)", "i", facets=FACETS, method="none").studies[0].fitted
+    codes = fitted.codes | {"i": fitted.codes["i"] + (fitted.codes["i"] >= 2)}  # the third object is another family's
+    found = dataclasses.replace(fitted, codes=codes).refit_objects(np.array([2, 1, 5, 0, 1, 3, 1]))
+    np.testing.assert_array_equal(found, fitted.refit_objects(np.array([2, 1, 0, 1, 3, 1])))
+
+
 def test_a_single_object_has_no_variance():
     fitted = g_study(lessons(5, 2, 3, seed=2), "r x (o:i)", "i", facets=FACETS, method="none").studies[0].fitted
     assert np.isnan(fitted.refit_objects(np.array([0, 1, 0, 0, 0]))).all()

@@ -98,8 +98,9 @@ class Fitted:
         measured, found = self.settings.object, self.confounding
         restricted, apart = self.settings.estimator == "reml", [t.effects[0] for t in found.terms[:-1]]
         if self._cells is not None:
-            cells = np.repeat(self._cells, counts, axis=found.design.facets.index(measured))
-            if counts.sum() < 2 or np.ptp(cells) == 0:
+            drawn = counts[np.unique(self.codes[measured])]  # counts are of all objects, also of those of others only
+            cells = np.repeat(self._cells, drawn, axis=found.design.facets.index(measured))
+            if drawn.sum() < 2 or np.ptp(cells) == 0:
                 return np.full(len(self.theta), np.nan)
             return self._fit_complete(balanced_cells(cells, *axes_of_effects(found.design, apart), restricted))
         times = counts[self.codes[measured]]

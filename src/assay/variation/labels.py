@@ -59,14 +59,20 @@ def people_of(labels: Annotations, named: Sequence[str] | None, question: str) -
         For fewer than two.
     """
     people = labels.humans if named is None else tuple(dict.fromkeys(named))
-    known = {*labels.humans, *labels.judges}
-    for one in people:
-        if one not in known:
-            raise DataError(unknown("annotator", one, labels.humans))
+    there = present(people, labels)
+    missing = [one for one in people if one not in there]
+    if missing:
+        raise DataError(unknown("annotator", missing[0], labels.humans))
     if len(people) < 2:
         have = f"there {'is' if len(people) == 1 else 'are'} {len(people)}"
         raise DesignError(f"{question} requires two annotators or more; {have}")
     return people
+
+
+def present(people: Sequence[str], table: Annotations) -> list[str]:
+    """Return those of some annotators whose labels a table contains."""
+    known = {*table.humans, *table.judges}
+    return [one for one in people if one in known]
 
 
 def ensembles_of(labels: Annotations) -> dict[str, tuple[str, ...]]:
@@ -126,7 +132,7 @@ def matched_annotator(
     """
     if len(people) < 3 or len(parts) > 1 or judge not in parts[0].judges:
         return None
-    here = [name for name in people if name in {*parts[0].humans, *parts[0].judges}]
+    here = present(people, parts[0])
     repeats: Repeats = "first" if settings.repeats == "error" else settings.repeats
     guard = Guard.of(
         parts[0].where(annotator=[judge, *here]), judge, epsilon=0.0, min_agreement_ratio=0.0, annotators=here,

@@ -35,7 +35,7 @@ from assay.variation.intervals import (
     repeated_slope,
     slope_hc3,
 )
-from assay.variation.labels import Combined, LabelNumbers, matched_annotator, people_of, require_comparable
+from assay.variation.labels import Combined, LabelNumbers, matched_annotator, people_of, present, require_comparable
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -458,7 +458,7 @@ def _read(table: Annotations, judge: str, people: tuple[str, ...], settings: Opi
     ordered = scale.ordered if settings.distance == "auto" else settings.distance == "ordered"
     if ordered and not (scale.ordered or scale.kind == "preference"):
         raise DesignError("categories have no order; use distance='nominal'", option="distance")
-    here = [name for name in people if name in {*table.humans, *table.judges}]
+    here = present(people, table)
     if judge not in table.judges or len(here) < 2:
         return None
     numbers = LabelNumbers.of(table)

@@ -33,6 +33,7 @@ from assay.variation.labels import (
     ensembles_of,
     matched_annotator,
     people_of,
+    present,
     require_comparable,
 )
 
@@ -377,10 +378,11 @@ def panel_labels(
     """
     scale = table.scale
     require_comparable(scale, "a panel")
-    gone = [name for name in judges if name not in table.annotators["annotator"]]
+    there = present(judges, table)
+    gone = [name for name in judges if name not in there]
     if gone:
         raise DesignError(f"{listing(gone)} labelled no item" + (f" of {table.criteria[0]}" if table.criteria else ""))
-    here = [name for name in people if name in table.annotators["annotator"]]
+    here = present(people, table)
     numbers = LabelNumbers.of(table)
     answers = table.where(annotator=[*judges, *here]).resolve_repeats(settings.repeats).answers()
     grid = np.full((answers.n_items, len(answers.annotators)), np.nan)
