@@ -176,6 +176,7 @@ TYPED = {
          "with --expertise expert (.2), skilled (.15) or crowd (.1), or give --epsilon ..."),
         ("repeats='first', 'last' or 'each'", "--repeats first, last or each"),
         ("columns of a wide table; say layout='wide' too", "columns of a wide table; say --wide too"),
+        ("one row per label; say layout='long' too", "one row per label; say layout='long' too"),
         ("name your field with users=...", "name your field with --option users=..."),
         ("name them with --option users=...", "name them with --option users=..."),
         ("name it with ranges={'a': (lowest, highest)}", "name it with ranges={'a': (lowest, highest)}"),

@@ -118,6 +118,7 @@ def test_permutation_p_detects_accurate_judge():
         # "b" gave the judge's label once and only once, "a" in two of three: what few items show counts for little.
         ([[2, np.nan, 2], [2, np.nan, 2], [1, 2, 2], [1, np.nan, 2]], Nominal([1, 2]), "b"),
         ([[1, 1, np.nan], [1, 2, 2], [np.nan, 1, 2]], Nominal([1, 2]), "b"),  # items without the judge do not count
+        ([[2, 1, 2], *[[1, np.nan, 2]] * 3], Nominal([1, 2]), "a"),  # items of a single human do not count
     ],
 )
 def test_closest_human_leads_others_on_same_items(cells, scale, person):

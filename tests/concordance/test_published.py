@@ -100,6 +100,13 @@ def test_krippendorff_2011_reliability_data(level, published):
     assert [str(e) for e in found.exclusions] == ["1 item: no two labels to compare"]
 
 
+def test_ratio_alpha_counts_zero_as_a_label():
+    # δ²(0, 1) = δ²(0, 3) = 1 and δ²(1, 3) = (2 / 4)². Observed: 2 × 0.25 / 6 = 1 / 12.
+    # Expected, of labels 0, 0, 1, 1, 1, 3: 2 × (6 + 2 + 3 × 0.25) / 30 = 7 / 12.
+    labels = from_grid(np.array([[0.0, 0.0], [1.0, 1.0], [1.0, 3.0]]), Ordinal(0, 3))
+    assert krippendorff_alpha(labels, level="ratio").estimate == pytest.approx(6 / 7)
+
+
 def test_fleiss_1971_psychiatric_diagnoses():
     assert fleiss_kappa(from_counts(FLEISS, 5)).estimate == pytest.approx(0.430, abs=0.0005)
 

@@ -251,6 +251,7 @@ def test_each_criterion_has_its_study_and_all_together_where_it_is_a_facet():
     found = g_study(criteria(), "r x p", "p", facets=facets, method="none")
     assert [s.criterion for s in found.studies] == ["clear", "harsh"]
     assert found["harsh"].generalizability.estimate > 0.3
+    assert "|studies:2|" in found.signature
     with pytest.raises(DesignError, match=r"2 studies; take study\['clear'\]"):
         _ = found.generalizability
     facets["j"] = "criterion"
