@@ -977,6 +977,17 @@ def test_texts_belong_to_items_if_two_columns_are_named_as_annotators():
     assert (found.options["item"], found.options["annotator"]) == ("worker_id", "rater_id")
 
 
+def test_two_columns_with_the_same_things_are_offered_once_in_a_few_rows():
+    """Of 6 rows no rule is certain; one value of each for each value of the other is the same thing twice."""
+    places = [(i, k) for i in range(3) for k in range(2)]
+    found = found_in({
+        "A": [f"q{i}" for i, _ in places], "B": [("red", "blue", "green")[i] for i, _ in places],
+        "C": [f"w{k}" for _, k in places], "label": [(2 * i + k) % 3 + 1 for i, k in places],
+    })  # fmt: skip
+    assert "is the annotator 'A' (3 values), 'C' (2 values) or " in texts(found)[0]
+    assert "'B' (" not in texts(found)[0]
+
+
 def test_column_named_as_annotators_is_offered_first_if_others_are_the_key():
     found = found_in(rows_of({"kb": "d{}".format, "xx": lambda i, k: f"w{k}", "rater": lambda i, k: f"r{i % 5}"}))
     assert "no name says who answered: is the annotator 'rater' (5 values), " in texts(found)[0]
