@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from types import SimpleNamespace
+from dataclasses import replace
 
 import numpy as np
 import polars as pl
@@ -17,12 +17,15 @@ from assay.concordance.coefficient import (
     AgreementSettings,
     BiasSettings,
     CoefficientSettings,
+    Measure,
     Shifted,
     Spread,
+    interval_name,
     label_of,
     logit_interval,
     offers_of,
     pairs_of,
+    pairs_without_each,
     recommend,
     small_sample_intervals,
     sums_of,
@@ -32,8 +35,11 @@ from assay.data.annotations import Annotations
 from assay.data.ratings import Ratings
 from assay.data.scales import Interval, Nominal, Ordinal, Text
 from assay.errors import DesignError
+from assay.estimation.intervals import Estimates
 from assay.estimation.resampling import Units
+from assay.estimation.small_samples import Score
 from assay.statistics.categories import Alpha
+from assay.statistics.ranks import AlphaRanks
 from references import krippendorff_alpha
 
 KAPPA = Alpha.of("nominal", np.array([0.0, 1.0]))
@@ -167,15 +173,27 @@ def test_shifted_moves_mean_over_batches():
     assert moved.value(np.array([[4.0, 9, 2, 3], [0, 0, 0, 0]])).tolist() == [[2.5, 2.0], [0.5, -1.0]]
 
 
+def estimates(**given) -> Estimates:
+    """A value of 0.5 from a jackknife over 40 items, or as given."""
+    given = {"value": np.array([0.5]), "leave_one_out": np.zeros((40, 1))} | given
+    q = len(given["value"])
+    usual = {name: np.full(q, np.nan) for name in ("standard_error", "low", "high")} | {
+        "reasons": (None,) * q, "n_items": 40, "n_units": 40, "method": "jackknife", "confidence": 0.95,
+        "n_resamples": 0, "seed": 0, "replicates": np.empty((0, q)), "n_undefined": np.zeros(q, dtype=int),
+        "transform": ("fisher",) * q, "raters": "fixed",
+    }  # fmt: skip
+    return Estimates(**usual | given)
+
+
 def test_logit_interval_of_share_below_one():
     """log(.8 / .2) ± t · .05 / (.8 · .2), t with a degree of freedom fewer than there are units."""
     for units, df in ((12, 11), (2, 1), (1, 1)):
         half = stats.t.ppf(0.95, df) * 0.05 / 0.16
-        low, high = logit_interval(0.8, 0.05, SimpleNamespace(n_units=units, confidence=0.9))
+        low, high = logit_interval(0.8, 0.05, estimates(n_units=units, confidence=0.9))
         assert math.log(low / (1 - low)) == pytest.approx(math.log(4) - half)
         assert math.log(high / (1 - high)) == pytest.approx(math.log(4) + half)
     for end in (0.0, 1.0):
-        assert logit_interval(end, 0.05, SimpleNamespace(n_units=12, confidence=0.9)) == (end, end)
+        assert logit_interval(end, 0.05, estimates(n_units=12, confidence=0.9)) == (end, end)
 
 
 # -- rules, one by one ----------------------------------------------------------------------------------
@@ -228,11 +246,11 @@ def test_items_with_a_rare_label_and_divided_items_are_counted():
     found = spread([[0, 0], [0, 0], [1, 1], [1, 0], [0, 1]])
     assert found.few == (3, 2)
     assert [v.tolist() for v in found.value_counts] == [[0, 1], [6, 4]]
-    assert found._rare_label_reason(1).startswith(
-        "only 1 item has a label other than the most frequent one, and an interval "
-    )
-    assert found._rare_label_reason(3).startswith("only 3 items have a label other than")
-    assert "an interval requires 5: the label '1' is too rare" in found._rare_label_reason(3)
+    three = found.rule(RARE, estimates(), 0, KAPPA)
+    assert three.startswith("only 3 items have a label other than the most frequent one, and an interval requires 5: ")
+    assert "the label '1' is too rare" in three
+    one = spread([[0, 0], [1, 1]]).rule(RARE, estimates(), 0, KAPPA)
+    assert one.startswith("only 1 item has a label other than the most frequent one, and an interval ")
     named = spread([[0, 0], [1, 0]], Ordinal(0, 1))
     assert label_of(named.ratings, 1.0) == 1.0
 
@@ -249,151 +267,133 @@ def test_one_of_two_labels_may_be_unseen(cells, scale, unseen):
     assert spread(cells, scale).unseen == unseen
 
 
-FOUND = {"method": "jackknife", "leave_one_out": np.zeros((40, 1)), "raters": "fixed", "value": np.array([0.5]),
-         "transform": ("fisher",), "n_units": 40, "unit": "items"}  # fmt: skip
-MEASURE = {"tails": False, "item_rate": False, "rare_label": True}
+KAPPA_OF_THREE = Alpha.of("nominal", np.array([0.0, 1.0, 2.0]))
+RARE, PLAIN = Measure("kappa", "κ", "labels", rare_label=True), Measure("kappa", "κ", "labels")
+RATE, SQUARES = Measure("ac1", "AC1", "labels", item_rate=True), Measure("rmse", "RMSE", "numbers", tails=True)
 
 
 def rated(rare: int, split: int, n: int = 200):
-    """Given numbers of items with the label 1 and of divided items; at 38% of labels, 1 is not rare."""
-    return [[1, 0]] * split + [[1, 1]] * (rare - split) + [[0, 0]] * (n - rare)
-
-
-@pytest.fixture
-def curves(monkeypatch):
-    """The rule chosen for a curve interval: the statistic and the number of items."""
-    monkeypatch.setattr(module, "curve", lambda statistic, patterns, n: (np.array([0.1, np.nan]), np.array([0.2, 0.3])))
-    monkeypatch.setattr(module.Spread, "_own_thresholds", lambda self, measure, statistic: None)
+    """Given numbers of items with the labels 1 and 2, in turn, and of divided items; the rest is 0."""
+    return (
+        [[1 + k % 2, 0] for k in range(split)] + [[1 + k % 2] * 2 for k in range(rare - split)] + [[0, 0]] * (n - rare)
+    )
 
 
 @pytest.mark.parametrize(
     ("rare", "split", "found", "measure", "kind"),
     [
-        (19, 19, {}, {}, "score"), (40, 19, {}, {}, "score"), (20, 20, {}, {}, None), (40, 20, {}, {}, None),
-        (5, 5, {}, {}, "score"), (4, 4, {}, {}, "why"), (4, 4, {}, {"rare_label": False}, "score"),
-        (19, 19, {"method": "percentile"}, {}, None), (19, 19, {"raters": "random"}, {}, None),
-        (19, 19, {"leave_one_out": np.zeros((0, 1))}, {}, None), (19, 19, {"value": np.array([np.nan])}, {}, None),
-        (19, 19, {"transform": ("none",)}, {}, None), (19, 19, {"transform": ("rank",)}, {}, "score"),
-        (0, 0, {}, {}, None),
+        (19, 19, {}, RARE, "score"), (40, 19, {}, RARE, "score"), (20, 20, {}, RARE, None), (40, 20, {}, RARE, None),
+        (5, 5, {}, RARE, "score"), (4, 4, {}, RARE, "reason"), (4, 4, {}, PLAIN, "score"),
+        (19, 19, {"method": "percentile"}, RARE, None), (19, 19, {"raters": "random"}, RARE, None),
+        (19, 19, {"leave_one_out": np.zeros((0, 1))}, RARE, None), (19, 19, {"value": np.array([np.nan])}, RARE, None),
+        (19, 19, {"transform": ("none",)}, RARE, None), (19, 19, {"transform": ("rank",)}, RARE, "score"),
+        (0, 0, {}, RARE, None),
     ],
 )  # fmt: skip
-def test_few_items_decide_where_fewer_than_20_have_a_rare_label_or_two(rare, split, found, measure, kind, curves):
-    given = spread(rated(rare, split))
-    rule = given.rule(SimpleNamespace(**MEASURE | measure), SimpleNamespace(**FOUND | found), 0, KAPPA)
-    assert (rule is None, isinstance(rule, str)) == (kind is None, kind == "why")
+def test_few_items_decide_where_fewer_than_20_have_a_rare_label_or_two(rare, split, found, measure, kind):
+    rule = spread(rated(rare, split), Ordinal(0, 2)).rule(measure, estimates(**found), 0, KAPPA_OF_THREE)
+    assert (rule is None, isinstance(rule, str)) == (kind is None, kind == "reason")
     if kind == "score":
-        assert rule.stepwise == (not (MEASURE | measure)["rare_label"])
+        assert rule.stepwise == (measure is PLAIN)
 
 
 @pytest.mark.parametrize(("units", "kind"), [(14, "score"), (15, "none")])
-def test_few_clusters_decide_too(units, kind, curves):
-    cells = rated(60, 30)
+def test_few_clusters_decide_too(units, kind):
     items = pl.DataFrame({"item": [f"i{i:06d}" for i in range(200)], "text": [str(i % units) for i in range(200)]})
-    ratings = Ratings.of(from_grid(cells, Ordinal(0, 1), items=items), clusters="text")
-    rule = Spread(ratings).rule(SimpleNamespace(**MEASURE), SimpleNamespace(**FOUND | {"n_units": units}), 0, KAPPA)
-    assert ("none" if rule is None else "score") == kind
+    ratings = Ratings.of(from_grid(rated(60, 30), Ordinal(0, 2), items=items), clusters="text")
+    rule = Spread(ratings).rule(RARE, estimates(n_units=units), 0, KAPPA_OF_THREE)
+    assert ("none" if rule is None else rule.name) == kind
 
 
-@pytest.mark.parametrize(("labels", "kind"), [(2, "score"), (7, "score"), (8, "none")])
-def test_spread_skips_patterns_for_many_labels(labels, kind, curves):
+@pytest.mark.parametrize(("labels", "kind"), [(3, "score"), (7, "score"), (8, "none")])
+def test_spread_skips_patterns_for_many_labels(labels, kind):
     cells = [[1, 1]] * 60 + [[k % (labels - 1) + 2] * 2 for k in range(18)]
-    rule = spread(cells, Ordinal(1, 9)).rule(SimpleNamespace(**MEASURE), SimpleNamespace(**FOUND), 0, KAPPA)
-    assert ("none" if rule is None else "score") == kind
+    statistic = Alpha.of("nominal", np.arange(1.0, labels + 1))
+    rule = spread(cells, Ordinal(1, 9)).rule(RARE, estimates(), 0, statistic)
+    assert ("none" if rule is None else rule.name) == kind
 
 
 @pytest.mark.parametrize(
-    ("share", "measure", "clusters", "words"),
+    ("share", "measure", "clusters", "name"),
     [
         # Of 80 labels 20 are a quarter.
-        (20, {}, False, True), (21, {}, False, False), (20, {"rare_label": False}, False, False),
-        (20, {"rare_label": False, "item_rate": True}, False, True), (20, {}, True, False),
+        (20, RARE, False, "score-rates"), (21, RARE, False, "score"), (20, PLAIN, False, "score"),
+        (20, RATE, False, "score-rates"), (20, RARE, True, "score"),
     ],
 )  # fmt: skip
-def test_spread_uses_thresholds_for_rare_label_of_two(share, measure, clusters, words, monkeypatch):
-    monkeypatch.setattr(module, "curve", lambda statistic, patterns, n: (np.array([0.1, np.nan]), np.array([0.2, 0.3])))
-    monkeypatch.setattr(module.Thresholds, "of", classmethod(lambda cls, answers, **asked: asked))
+def test_spread_uses_thresholds_for_rare_label_of_two(share, measure, clusters, name):
     cells = np.zeros(80)
     cells[:share] = 1
     items = pl.DataFrame({"item": [f"i{i:06d}" for i in range(40)], "text": ["a", "b"] * 20})
     ratings = Ratings.of(
         from_grid(cells.reshape(40, 2), Ordinal(0, 1), items=items), clusters="text" if clusters else None
     )
-    rule = Spread(ratings)._own_thresholds(SimpleNamespace(**MEASURE | measure), KAPPA)
-    assert (rule is not None) == words
-    if words:
-        assert (rule.name, rule.words) == ("score-rates", "score interval for raters with different thresholds")
-        assert rule.values.tolist() == [0.1]
+    rule = Spread(ratings).rule(measure, estimates(n_units=2 if clusters else 40), 0, KAPPA)
+    assert rule.name == name
+    if name == "score-rates":
+        assert rule.words == "score interval for raters with different thresholds"
+        assert np.isfinite([rule.values, rule.errors]).all()
 
 
 def test_labels_with_many_values_may_have_tails():
     """Forty items of two: squares are n times the mean square minus that of the others."""
     cells = np.arange(80.0).reshape(40, 2)
-    found = SimpleNamespace(**FOUND | {"value": np.array([3.0]), "leave_one_out": np.full((40, 1), 2.0)})
-    tailed = spread(cells, Interval()).rule(SimpleNamespace(tails=True), found, 0, None)
+    found = estimates(value=np.array([3.0]), leave_one_out=np.full((40, 1), 2.0))
+    tailed = spread(cells, Interval()).rule(SQUARES, found, 0, KAPPA)
     assert tailed.squares.tolist() == [40 * 9 - 39 * 4] * 40
-    answers = Ratings.of(from_grid(cells, Interval())).answers
-    bounded = spread(cells, Interval(-10, 90))._heavy_tails(found, 0, answers)
+    bounded = spread(cells, Interval(-10, 90)).rule(SQUARES, found, 0, KAPPA)
     assert (tailed.highest, bounded.highest) == (np.inf, 100)
-    few = Ratings.of(from_grid(cells // 4, Interval()))
-    assert Spread(few)._heavy_tails(found, 0, few.answers) is None
+    assert spread(cells // 4, Interval()).rule(SQUARES, found, 0, KAPPA) is None
     for other in ({"unit": "batches"}, {"leave_one_out": np.zeros((1, 1))}):
-        less = SimpleNamespace(**vars(found) | other)
-        assert spread(cells, Interval())._heavy_tails(less, 0, answers) is None
+        assert spread(cells, Interval()).rule(SQUARES, replace(found, **other), 0, KAPPA) is None
 
 
 @pytest.mark.parametrize(("different", "tails"), [(10, False), (11, True)])
 def test_heavy_tails_require_many_different_labels(different, tails):
     values = np.r_[np.arange(different), np.zeros(20 - different)]
-    given = spread(values.reshape(10, 2), Interval())
-    found = SimpleNamespace(**FOUND | {"value": np.array([3.0]), "leave_one_out": np.full((10, 1), 2.0), "n_units": 10})
-    assert (given._heavy_tails(found, 0, given.answers) is not None) == tails
+    found = estimates(value=np.array([3.0]), leave_one_out=np.full((10, 1), 2.0), n_units=10)
+    rule = spread(values.reshape(10, 2), Interval()).rule(SQUARES, found, 0, KAPPA)
+    assert (rule is not None) == tails
 
 
 def test_pairs_without_each_averages_pairs_of_others():
-    ratings = SimpleNamespace(annotators="abc")
     pairs = np.array([0, 0, 1]), np.array([1, 2, 2])
-    found = SimpleNamespace(value=np.array([0.5, 0.3, 0.4, 0.8]), leave_one_out=np.array([[0.5, 0.1, 0.2, 0.6]]))
-    left = list(module._pairs_without_each(found, ratings, pairs))
+    found = estimates(value=np.array([0.5, 0.3, 0.4, 0.8]), leave_one_out=np.array([[0.5, 0.1, 0.2, 0.6]]))
+    left = list(pairs_without_each(found, Ratings.of(from_grid([[1, 0, 1]], Ordinal(0, 1))), pairs))
     assert [(v.tolist(), w.tolist()) for v, w in left] == [([0.8], [[0.6]]), ([0.4], [[0.2]]), ([0.3], [[0.1]])]
-    alone = SimpleNamespace(value=np.array([0.5]), leave_one_out=np.array([[0.4], [0.6]]))
-    nobody = list(module._pairs_without_each(alone, SimpleNamespace(annotators="ab"), (np.array([0]), np.array([1]))))
-    for value, without in nobody:
+    alone = estimates(value=np.array([0.5]), leave_one_out=np.array([[0.4], [0.6]]))
+    two = Ratings.of(from_grid([[1, 0]], Ordinal(0, 1)))
+    for value, without in pairs_without_each(alone, two, (np.array([0]), np.array([1]))):
         assert (value.shape, without.shape) == ((1,), (2, 1))
         assert np.isnan(value).all()
         assert np.isnan(without).all()
 
 
 def test_small_sample_interval_applies_to_its_value():
-    def found(n):
-        return SimpleNamespace(part=lambda at: SimpleNamespace(scored=lambda rule: (at.tolist(), rule)),
-                               scored=lambda rule: ("all", rule))  # fmt: skip
+    few = spread(rated(19, 19), Ordinal(0, 2))
+    found = estimates(leave_one_out=np.full((40, 1), 0.5))
+    alone = small_sample_intervals([(RARE, KAPPA_OF_THREE)], found, few)
+    assert {i: (one.value.tolist(), one.score.name) for i, one in alone.items()} == {0: ([0.5], "score")}
+    both = estimates(value=np.array([0.3, 0.5]), leave_one_out=np.full((40, 2), 0.5), transform=("none", "fisher"))
+    second = small_sample_intervals([(RARE, KAPPA_OF_THREE)] * 2, both, few)
+    assert {i: (one.value.tolist(), one.score.name) for i, one in second.items()} == {1: ([0.5], "score")}
 
-    told = SimpleNamespace(rule=lambda measure, found, i, statistic: measure)
-    assert small_sample_intervals([("x", None)], found(1), told) == {0: ("all", "x")}
-    assert small_sample_intervals([(None, None), ("x", None)], found(2), told) == {1: ([1], "x")}
 
-
-@pytest.mark.parametrize("n", [10, 11])
-def test_ranks_of_many_items_come_from_batches(n, monkeypatch):
-    monkeypatch.setattr(module, "MOST_WEIGHED", 10)
-    monkeypatch.setattr(module, "BATCHES", 2)
-    ratings = Ratings.of(from_grid(np.arange(2.0 * n).reshape(n, 2), Interval()))
-
-    def value(items):
-        return np.array([items.sum() + (100.0 if len(items) == n else 0)])
-
-    statistic = SimpleNamespace(items_used=n, value_of_items=value)
-    found = module._rank_sums(ratings, statistic)
-    if n == 10:
-        assert found.sums.tolist() == np.identity(10).tolist()
-        assert found.name == "items"
+@pytest.mark.parametrize("n", [20, module.MOST_WEIGHED + 1])
+def test_ranks_of_many_items_come_from_batches(n):
+    ratings = Ratings.of(from_grid(np.random.default_rng(1).normal(size=(n, 1)) + np.arange(2), Interval()))
+    statistic = AlphaRanks(ratings.answers)
+    found = sums_of(ratings, statistic)
+    whole = statistic.value_of_items(np.arange(n))
+    assert found.statistic.value(found.sums.sum(axis=0)) == pytest.approx(whole)
+    if n == 20:
+        assert (found.name, found.sums.tolist()) == ("items", np.identity(n).tolist())
     else:
-        # Two batches, each with the sum of its items; all are worth 55 and 100 more.
-        unit = Units.of(11, most=2).of_item
-        assert found.sums[:, 0].tolist() == [np.flatnonzero(unit == u).sum() for u in (0, 1)]
-        assert found.statistic.by.tolist() == [155 - 55 / 2]
-        assert found.statistic.value(found.sums.sum(axis=0)).tolist() == [155]
-        assert found.name == "batches"
+        # Batches are random parts of all items, each with the value of its items.
+        units = Units.of(n, most=module.BATCHES)
+        assert (found.name, len(found.sums)) == ("batches", units.n)
+        first = statistic.value_of_items(np.flatnonzero(units.of_item == 0))
+        assert found.sums[0].tolist() == [*first, 1]
 
 
 @pytest.mark.parametrize(("cells", "value", "low", "high"), [
@@ -410,22 +410,18 @@ def test_share_of_all_or_none_has_exact_bound(cells, value, low, high):
 def test_pairs_are_those_with_two_items_in_common():
     cells = [[1, 1, np.nan], [2, 2, 2], [3, np.nan, 3]]
     ratings = Ratings.of(from_grid(cells, Ordinal(1, 5)))
-    both = SimpleNamespace(directed=False, title="κ")
+    both, directed = Measure("kappa", "κ", "labels"), Measure("bias", "bias", "numbers", directed=True)
     first, second, apart = pairs_of(ratings, both)
     assert (first.tolist(), second.tolist(), apart) == ([0, 0], [1, 2], 1)
     with pytest.raises(DesignError, match="name them with annotators"):
-        pairs_of(ratings, SimpleNamespace(directed=True, title="bias"))
+        pairs_of(ratings, directed)
     two = Ratings.of(from_grid([[1, 2], [1, 2]], Ordinal(1, 5)))
-    assert pairs_of(two, SimpleNamespace(directed=True, title="bias"))[2] == 0
-    for m in (30, 31):
-        many = SimpleNamespace(annotators=range(m), joint=np.full((m, m), 2))
-        if m == 30:
-            assert len(pairs_of(many, both)[0]) == 435
-        else:
-            with pytest.raises(DesignError, match="31 annotators have too many pairs"):
-                pairs_of(many, both)
+    assert pairs_of(two, directed)[2] == 0
+    assert len(pairs_of(Ratings.of(from_grid([[1] * 30] * 2, Ordinal(1, 5))), both)[0]) == 435
+    with pytest.raises(DesignError, match="31 annotators have too many pairs"):
+        pairs_of(Ratings.of(from_grid([[1] * 31] * 2, Ordinal(1, 5))), both)
     with pytest.raises(DesignError, match="two items in common; there are none"):
-        pairs_of(SimpleNamespace(annotators="ab", joint=np.ones((2, 2))), both)
+        pairs_of(Ratings.of(from_grid([[1, 2], [1, np.nan]], Ordinal(1, 5))), both)
 
 
 @pytest.mark.parametrize(
@@ -433,13 +429,12 @@ def test_pairs_are_those_with_two_items_in_common():
     [
         ({}, "jackknife-z"), ({"method": "none"}, "none"), ({"raters": "random"}, "two-way-jackknife-z"),
         ({"score": "few"}, "none"), ({"score": "few", "low": np.array([0.1])}, "score"),
-        ({"score": SimpleNamespace(name="score-rates"), "low": np.array([0.1])}, "score-rates"),
+        ({"score": Score(np.zeros(1), np.zeros(1), name="score-rates"), "low": np.array([0.1])}, "score-rates"),
         ({"score": "few", "raters": "random"}, "two-way-jackknife-z"), ({"transform": ("share",)}, "wilson"),
     ],
 )  # fmt: skip
 def test_interval_name_matches_method(given, name):
-    whole = {"method": "jackknife", "score": None, "raters": "fixed", "low": np.array([np.nan]), "transform": ("rank",)}
-    assert module.interval_name(SimpleNamespace(**whole | given)) == name
+    assert interval_name(estimates(**{"transform": ("rank",)} | given)) == name
 
 
 @pytest.mark.parametrize(("m", "who", "row"), [(2, "r0 and r1", "r0, r1"), (3, "3 annotators", "r0, r1, r2"),

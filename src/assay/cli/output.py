@@ -403,15 +403,16 @@ def _parameter(name: str, hint: Any, typed: Any, limits: Limits, default: str) -
     words = range_words(limits)
     about = limits.help + (f" [range: {words}]" if words and words not in limits.help else "")
     negative = None if default == "True" else ()
+    shown = default or False
     if typing.get_origin(typed) is not list:
-        return Parameter(name=name, help=about, show_default=default or False, negative=negative)
+        return Parameter(name=name, help=about, show_default=shown, negative=negative)
     if _mapping_value(hint) is not None:
         pairs = name_values(name, _mapping_value(hint), column=str in members_of(hint))
-        return Parameter(name=name, help=about, show_default=default or False, converter=pairs, n_tokens=1)
+        return Parameter(name=name, help=about, show_default=shown, converter=pairs, n_tokens=1)
     # The settings check the words of a list: cyclopts would compare the whole list with each word.
     about += f" [choices: {', '.join(map(str, words_of(hint)))}]" if words_of(hint) else ""
     several = list_parser(typing.get_args(typed)[0])
-    return Parameter(name=name, help=about, show_default=default or False, converter=several, n_tokens=1)
+    return Parameter(name=name, help=about, show_default=shown, converter=several, n_tokens=1)
 
 
 def list_parser(kind: Any) -> Callable[[Any, Sequence[Any]], list[Any]]:

@@ -683,7 +683,7 @@ def estimate_ratings(measure: Measure, ratings: Ratings, settings: CoefficientSe
         if ends is None:
             parts = without_each(ratings, measure.statistic, sums)
         else:
-            parts = _pairs_without_each(found, ratings, ends)
+            parts = pairs_without_each(found, ratings, ends)
         found = leave_raters_out(found, ratings, parts)
     found = small_sample_intervals([(measure, statistic)], found, Spread(ratings)).get(0, found)
     exclusions = [Exclusion("pair of annotators", apart, "fewer than two items in common")] if apart else []
@@ -692,10 +692,10 @@ def estimate_ratings(measure: Measure, ratings: Ratings, settings: CoefficientSe
     return wrap(measure, ratings, found, pairs, exclusions, settings)
 
 
-def _pairs_without_each(
+def pairs_without_each(
     found: Estimates, ratings: Ratings, ends: tuple[Ints, Ints]
 ) -> Iterator[tuple[Floats, Floats]]:  # fmt: skip
-    """The mean over the pairs of the other annotators, without each annotator and also without each item."""
+    """Yield the mean over the pairs of the others, without each annotator and also without each item."""
     each = slice(int(found.value.size > 1), None)
     for j in range(len(ratings.annotators)):
         others = (ends[0] != j) & (ends[1] != j)
