@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 import json
-from types import SimpleNamespace
 
 import numpy as np
 import polars as pl
@@ -14,11 +13,10 @@ from studies import from_grid
 from assay.concordance import agreement as module
 from assay.concordance import words
 from assay.concordance.agreement import PERMUTATION, agreement
-from assay.concordance.coefficient import AgreementSettings
 from assay.concordance.comparisons import WHO
 from assay.concordance.measures import all_measures, bias, correlation, icc, krippendorff_alpha
+from assay.concordance.page import agreement_parts
 from assay.data.annotations import Annotations
-from assay.data.ratings import Ratings
 from assay.data.scales import Interval, Nominal, Ordinal
 from assay.errors import DataError, DesignError
 from assay.reporting import tables
@@ -328,13 +326,10 @@ def test_parts_of_a_page_can_be_drawn(found):
     assert parts[1].frames[0][1]["closer"].to_list() == ["yes", "no"]
 
 
-def test_heat_map_draws_few_annotators(found, monkeypatch):
-    from assay.concordance import page
-
-    everybody = len(found.humans) + len(found.judges)
-    for most, drawn in ((everybody, 2), (everybody - 1, 1)):
-        monkeypatch.setattr(page, "MOST_ANNOTATORS", most)
-        assert len(page.agreement_parts(found)[0].pictures) == drawn
+@pytest.mark.parametrize(("people", "pictures"), [(22, 2), (23, 1)])
+def test_heat_map_draws_few_annotators(found, people, pictures):
+    many = dataclasses.replace(found, humans=tuple(f"p{i}" for i in range(people)))
+    assert len(agreement_parts(many)[0].pictures) == pictures
 
 
 def test_agreement_is_simply_a_function():
@@ -575,11 +570,13 @@ def test_draws_have_their_mean_and_the_percentiles_with_items_resampled(fixed, m
 
 
 def rows_of(**columns) -> pl.DataFrame:
-    given = {"criterion": None, "group": None, "first": "humans", "second": None, "title": "κ", "estimate": 0.5,
+    given = {"who": "pairs" if "second" in columns else "humans", "coefficient": "krippendorff-alpha-ordinal",
+             "criterion": None, "group": None, "first": "humans", "second": None, "title": "κ", "estimate": 0.5,
              "low": 0.4, "high": 0.6, "n": 9, "p": 0.01, "p_adjusted": 0.05, "reason": None} | columns  # fmt: skip
     n = max(len(v) for v in given.values() if isinstance(v, list)) if any(map(lists, given.values())) else 1
     whole = {k: v if isinstance(v, list) else [v] * n for k, v in given.items()}
-    return pl.DataFrame(whole, schema_overrides={"p": pl.Float64, "p_adjusted": pl.Float64, "second": pl.String})
+    numbers, texts = ("low", "p", "p_adjusted"), ("criterion", "group", "second", "reason")
+    return pl.DataFrame(whole, schema_overrides=dict.fromkeys(numbers, pl.Float64) | dict.fromkeys(texts, pl.String))
 
 
 def lists(value) -> bool:
@@ -617,71 +614,58 @@ def lists(value) -> bool:
         ),
         (
             {"estimate": [0.5, 0.25], "first": ["a", "a"], "second": ["b", "c"]},
-            "Human agreement: κ from 0.250 to 0.500 in 2 pairs, significantly better than chance in 2 of 2.",
+            "Pairwise agreement: κ from 0.250 to 0.500 in 2 pairs, significantly better than chance in 2 of 2.",
         ),
     ],
 )
-def test_first_sentence_counts_significant_criteria(columns, sentence):
-    given = SimpleNamespace(confidence=0.95, settings=AgreementSettings())
-    assert words._chance_sentence(rows_of(**columns), "Human agreement", given) == sentence
+def test_first_sentence_counts_significant_criteria(found, columns, sentence):
+    assert dataclasses.replace(found, rows=rows_of(**columns)).summary().splitlines()[0] == sentence
 
 
-def test_place_names_criterion_and_group():
-    places = [("c", "g"), ("c", None), (None, "g"), (None, None), ("", "")]
-    assert [words._place({"criterion": c, "group": g}) for c, g in places] == ["c, g: ", "c: ", "g: ", "", ""]
-    rows = rows_of(criterion=["a", "b", "a", "c", "c", "d"])
-    # The first two of six rows have a and b; the first four all except d.
-    assert words._places(rows, 2) == ", including all of c, d"
-    assert words._places(rows, 4) == ", including all of d"
-    assert words._places(rows, 5) == ", including all of d"
-    assert words._places(rows, 6) == words._places(rows_of(n=[1, 2, 3]), 1) == ""
+def test_summary_names_criterion_group_and_what_it_omits(found):
+    listed = [("c", "g"), ("c", None), (None, "g"), (None, None), ("", "")]
+    further = [*(("a", None) for _ in range(19)), ("c", None), ("d", "g"), ("d", "g"), (None, None)]
+    rows = rows_of(criterion=[c for c, _ in (*listed, *further)], group=[g for _, g in (*listed, *further)])
+    lines = dataclasses.replace(found, rows=rows).summary().splitlines()
+    assert [line for line in lines if line.endswith("κ 0.500 [0.400, 0.600], 9 items.")][:5] == [
+        f"{place}humans: κ 0.500 [0.400, 0.600], 9 items." for place in ("c, g: ", "c: ", "g: ", "", "")
+    ]
+    assert f"The table has 4 more rows for {found.headline}, including all of d, g." in lines
 
 
-@pytest.mark.parametrize(
-    ("low", "number"),
-    [(0.25, "0.500 [0.250, 0.750]"), (None, "0.500 (no interval: few)"), (float("nan"), "0.500 (no interval: few)")],
-)
-def test_number_has_interval_or_reason(low, number):
-    row = {"estimate": 0.5, "low": low, "high": 0.75, "reason": "few"}
-    assert words._number(row) == number
+@pytest.mark.parametrize("low", [None, float("nan")])
+def test_summary_gives_the_reason_for_no_interval(found, low):
+    rows = rows_of(low=low, reason="few")
+    assert "humans: κ 0.500 (no interval: few), 9 items." in dataclasses.replace(found, rows=rows).summary()
 
 
-def test_p_values_are_adjusted_over_a_coefficient_and_a_kind_of_comparison():
-    rows = pl.DataFrame({"coefficient": list("xxxy"), "who": list("aaba"), "p": [0.01, 0.03, 0.02, None]})
-    # Of two, the smaller twice, the larger once; by itself once.
-    assert module._adjust(rows, "holm")["p_adjusted"].to_list() == [0.02, 0.03, 0.02, None]
-    assert module._adjust(rows.drop("who"), "holm")["p_adjusted"].to_list() == [0.03, 0.04, 0.04, None]
-    assert module._adjust(rows, "none")["p_adjusted"].to_list() == [0.01, 0.03, 0.02, None]
+def holm(p: list[float]) -> list[float]:
+    """The smallest of m times m, the next times m - 1; none below the one before, and none above 1."""
+    order, highest, adjusted = np.argsort(p, kind="stable"), 0.0, [0.0] * len(p)
+    for k, i in enumerate(order):
+        highest = max(highest, min(1.0, (len(p) - k) * p[i]))
+        adjusted[i] = highest
+    return adjusted
 
 
-@pytest.mark.parametrize(
-    ("estimate", "better", "p", "closer"),
-    [
-        (0.1, 1.0, 0.05, "yes"), (0.1, 1.0, 0.051, "undecided"), (-0.1, 1.0, 0.05, "no"), (-0.1, -1.0, 0.01, "yes"),
-        (0.1, -1.0, 0.01, "no"), (0.0, 1.0, 0.01, "no"), (0.1, 1.0, None, "undecided"),
-    ],
-)  # fmt: skip
-def test_closer_requires_significance_and_direction(estimate, better, p, closer):
-    row = {"judge": "j", "coefficient": "x", "title": "X", "estimate": estimate, "p": p, "better": better, "n": 7}
-    found = module._differences_table([row], "none", 0.05)
-    assert found["closer"].to_list() == [closer]
-    assert found.columns == ["criterion", "group", "judge", "coefficient", "title", "estimate", "low", "high", "n",
-                             "p", "test", "without", "p_without", "reason", "p_adjusted", "closer"]  # fmt: skip
-    assert module._differences_table([], "holm", 0.05).columns == found.columns
+def test_p_values_are_adjusted_over_a_coefficient_and_a_kind_of_comparison(found):
+    for family in found.table.filter(pl.col("p").is_not_null()).partition_by("coefficient", "who"):
+        assert family["p_adjusted"].to_list() == pytest.approx(holm(family["p"].to_list()))
+    for family in found.differences.partition_by("coefficient"):
+        assert family["p_adjusted"].to_list() == pytest.approx(holm(family["p"].to_list()))
+    assert found.table.filter(pl.col("p").is_null())["p_adjusted"].null_count() > 0
 
 
-@pytest.mark.parametrize(
-    ("estimate", "p", "without", "p_without", "closer"),
-    [
-        (0.1, 0.01, "ann", 0.05, "yes"), (0.1, 0.01, "ann", 0.051, "depends on one"),
-        (0.1, 0.01, "ann", None, "depends on one"),
-        (0.1, 0.01, None, None, "yes"), (0.1, 0.06, "ann", 0.9, "undecided"), (-0.1, 0.01, None, None, "no"),
-    ],
-)  # fmt: skip
-def test_closer_requires_significance_without_closest_annotator(estimate, p, without, p_without, closer):
-    row = {"judge": "j", "coefficient": "x", "title": "X", "estimate": estimate, "p": p, "better": 1.0, "n": 7,
-           "without": without, "p_without": p_without}  # fmt: skip
-    assert module._differences_table([row], "none", 0.05)["closer"].to_list() == [closer]
+def test_closer_requires_significance_and_direction(found):
+    """Of errors lower is better. Both judges, all coefficients: closer, not closer or undecided at 5%."""
+    seen = set()
+    for row in found.differences.iter_rows(named=True):
+        nearer = row["estimate"] * (-1 if row["coefficient"] in ("mae", "nmae", "rmse") else 1) > 0
+        alone = row["without"] is not None and row["p_without"] > 0.05
+        kind = "depends on one" if alone else "yes" if nearer else "no"
+        assert row["closer"] == (kind if row["p_adjusted"] <= 0.05 else "undecided")
+        seen.add((row["closer"], nearer, row["estimate"] > 0))
+    assert seen >= {("yes", True, True), ("yes", True, False), ("no", False, True), ("undecided", True, True)}
 
 
 def errs(n: int, m: int, seed: int, judge: str) -> Annotations:
@@ -755,89 +739,80 @@ def test_undecided_judge_has_no_left_out_annotator():
     assert found["p_without"].is_null().all()
 
 
-NAMES = ("krippendorff-alpha-nominal", "krippendorff-alpha-ordinal", "icc(a,1)")
+ALPHA, NOMINAL = "krippendorff-alpha-ordinal", "krippendorff-alpha-nominal"
+SCALES = {"o": Ordinal(1, 5), "i": Interval(), "n": Nominal([1, 2, 3, 4, 5])}
 
 
 @pytest.mark.parametrize(
-    ("advised", "asked", "wanted"),
+    ("scales", "asked", "wanted"),
     [
         # On one scale its own; on several the one that all allow, and ICC last.
-        ([1], ["qwk", NAMES[1]], NAMES[1]), ([2], ["qwk", NAMES[2]], NAMES[2]),
-        ([2, 1], [NAMES[2], NAMES[1]], NAMES[1]), ([1, 0], [NAMES[1], NAMES[0]], NAMES[0]),
-        ([1, 0], [NAMES[1], "qwk"], NAMES[1]), ([1], ["mae", "qwk"], "mae"), ([], ["qwk"], "qwk"),
+        ("o", ["qwk", ALPHA], ALPHA), ("i", ["pearson", "icc(a,1)"], "icc(a,1)"),
+        ("io", ["icc(a,1)", ALPHA], ALPHA), ("on", [ALPHA, NOMINAL], NOMINAL), ("on", [ALPHA, "qwk"], ALPHA),
+        ("o", ["mae", "qwk"], "mae"),
     ],
 )  # fmt: skip
-def test_headline_is_allowed_by_all_criteria(advised, asked, wanted):
-    assert module._headline({NAMES[i]: None for i in advised}, asked, asked) == wanted
+def test_headline_is_allowed_by_all_criteria(scales, asked, wanted):
+    of = {f"c{k}": SCALES[one] for k, one in enumerate(scales)}
+    rows = [(f"i{i}", who, one, float((i + k) % 4 + 1)) for i in range(8) for k, who in enumerate("pqr") for one in of]
+    frame = pl.DataFrame(rows, schema=["item", "annotator", "criterion", "label"], orient="row")
+    labels = Annotations.from_frame(frame, judges=[], scale=of)
+    assert agreement(labels, coefficients=asked, who=["humans"], method="none").headline == wanted
 
 
-def test_rows_are_grouped_by_scale_and_number_of_items():
-    """Coefficients 0 and 3 share labels and scale, 1 and 4 too; 4 rests on as many items as 1, 3 on fewer than 0."""
-    tables = object(), object()
-    ready = [SimpleNamespace(ratings=tables[t], measure=SimpleNamespace(transform=s))
-             for t, s in ((0, "z"), (1, "z"), (0, ""), (0, "z"), (1, "z"), (0, "z"))]  # fmt: skip
-    found = {i: SimpleNamespace(n=n, i=i) for i, n in ((4, 9), (1, 9), (0, 9), (3, 5), (2, 9), (5, 9))}
-    assert [one.i for one in module._sort_found(ready, found)] == [0, 5, 3, 1, 4, 2]
+def test_coefficients_with_one_transform_are_listed_together():
+    """Shares, then Fisher's z; otherwise in the order of the question."""
+    asked = ["exact-agreement", "qwk", "agreement-within-1", "pearson"]
+    found = agreement(panel(n=12), coefficients=asked, who=["pairs"], method="none").table
+    wanted = ["exact-agreement", "agreement-within-1", "qwk", "pearson"]
+    assert found["coefficient"].unique(maintain_order=True).to_list() == wanted
 
 
 @pytest.mark.parametrize(
-    ("second", "draws", "among", "lower", "directed", "wanted"),
+    ("draws", "among", "lower", "wanted"),
     [
-        ("j", [1.0] * 40, [0.5] * 40, False, False, "better"), ("j", [1.0] * 40, [0.5] * 40, True, False, "worse"),
-        ("j", [0.5] * 40, [1.0] * 40, False, False, "worse"), ("j", [1.0] * 40, [1.0] * 40, False, False, "undecided"),
-        ("j", [1.0] * 40, [0.5] * 40, False, True, None), ("a random human", [1.0], [0.5], False, False, None),
-        ("j", None, [0.5], False, False, None), ("j", [1.0], None, False, False, None),
+        ([1.0] * 40, [0.5] * 40, False, "better"), ([1.0] * 40, [0.5] * 40, True, "worse"),
+        ([0.5] * 40, [1.0] * 40, False, "worse"), ([1.0] * 40, [1.0] * 40, False, "undecided"),
         # One draw of 40 on the other side is a 2.5% tail, at its edge; two are more.
-        ("j", [1.0] * 39 + [0.0], [0.5] * 40, False, False, "better"),
-        ("j", [1.0] * 38 + [0.0] * 2, [0.5] * 40, False, False, "undecided"),
+        ([1.0] * 39 + [0.0], [0.5] * 40, False, "better"), ([1.0] * 38 + [0.0] * 2, [0.5] * 40, False, "undecided"),
         # Up to a twentieth may be undefined.
-        ("j", [1.0] * 38 + [np.nan] * 2, [0.5] * 40, False, False, "better"),
-        ("j", [1.0] * 37 + [np.nan] * 3, [0.5] * 40, False, False, "undecided"),
+        ([1.0] * 38 + [np.nan] * 2, [0.5] * 40, False, "better"),
+        ([1.0] * 37 + [np.nan] * 3, [0.5] * 40, False, "undecided"),
     ],
 )  # fmt: skip
-def test_random_human_contrast_uses_paired_draws(second, draws, among, lower, directed, wanted):
-    block = SimpleNamespace(how=SimpleNamespace(confidence=0.95))
-    measure = SimpleNamespace(lower_is_better=lower, directed=directed)
-    found = module._Found(measure, None, 9, None, "", None if draws is None else np.array(draws))
-    comparison = SimpleNamespace(second=second)
-    against = None if among is None else np.array(among)
-    assert module._Block._human_contrast(block, comparison, found, against) == wanted
+def test_random_human_contrast_uses_paired_draws(draws, among, lower, wanted):
+    difference = (np.array(draws) - np.array(among)) * (-1.0 if lower else 1.0)
+    assert module.compare_draws(difference, 0.95) == wanted
 
 
 def test_families_are_the_people_and_the_judges_of_each_value():
     labels = from_grid(
-        np.ones((2, 5)), Ordinal(1, 5), names=["p", "j", "k", "l", "m"], judges=["j", "k", "l", "m"],
-        annotator_table=pl.DataFrame({"annotator": ["j", "k", "l"], "maker": ["b", "a", "b"]}),
+        np.arange(24.0).reshape(4, 6) % 5 + 1, Ordinal(1, 5), names=list("pjklmn"), judges=list("jklmn"),
+        annotator_table=pl.DataFrame({"annotator": ["j", "k", "l", "n"], "maker": ["b", "a", "b", "a"]}),
     )  # fmt: skip
-    ratings = Ratings.of(labels)
-    people = ("a random human", ("p",))
-    assert module._families(labels, ratings, None) == [people, ("a random judge", ("j", "k", "l", "m"))]
-    made = [("a random judge of a", ("k",)), ("a random judge of b", ("j", "l"))]
-    assert module._families(labels, ratings, "maker") == [*sorted([people, *made])]
+    options = {"who": ["random human"], "coefficients": ["exact-agreement"], "draws": 2, "method": "none"}
+    families = [set(agreement(labels, **options, **more).table["second"]) - set("jklmn")
+                for more in ({}, {"family": "maker"})]  # fmt: skip
+    assert families == [{"a random judge"}, {"a random judge of a", "a random judge of b"}]
 
 
 def test_groups_are_all_and_each_value_of_people_or_items():
+    options = {"who": ["humans"], "coefficients": ["exact-agreement"], "method": "none"}
     labels = panel(n=6)
-    assert [(value, part.annotators.height) for value, part in module._groups(labels, None)] == [(None, 6)]
-    found = list(module._groups(labels, "gender"))
-    assert [value for value, _ in found] == [None, "f", "m"]
-    assert [(p.humans, p.judges) for _, p in found[1:]] == [
-        (("ann", "cas"), ("good", "guess")), (("bob", "dee"), ("good", "guess")),
-    ]  # fmt: skip
-    assert [(value, part.n_items) for value, part in module._groups(labels, "benchmark")] == [
-        (None, 6), ("a", 2), ("b", 4),
-    ]  # fmt: skip
+    found = agreement(labels, by="gender", **options).table
+    assert found["group"].to_list() == [None, "f", "m"]
+    wanted = [agreement(labels.where(annotator=names), **options).table["estimate"][0]
+              for names in (["ann", "cas"], ["bob", "dee"])]  # fmt: skip
+    assert found["estimate"].to_list()[1:] == wanted
+    by_item = agreement(labels, by="benchmark", **options).table
+    assert by_item.select("group", "n").rows() == [(None, 6), ("a", 2), ("b", 4)]
 
 
-@pytest.mark.parametrize(("kind", "most"), [("pairs", module.MOST_IN_PAIRS), ("rest", 100), ("random human", 100)])
+@pytest.mark.parametrize(("kind", "most"), [("pairs", 30), ("rest", 100), ("random human", 100)])
 def test_many_annotators_are_not_compared_one_by_one(kind, most):
-    for more, excluded in ((0, {}), (1, {("comparison", f"'{kind}' with more than {most} annotators"): 1})):
-        ratings = SimpleNamespace(
-            humans=(), judges=(), annotators=range(most + more), scale=Ordinal(1, 5), n_items=9, joint=np.zeros((0, 0))
-        )
-        block = module._Block(ratings, [], AgreementSettings(), {}, "")
-        assert list(block.rows((kind,))) == []
-        assert block.excluded == excluded
+    labels = from_grid(np.arange(3.0 * (most + 1)).reshape(3, most + 1) % 5 + 1, Ordinal(1, 5))
+    with pytest.raises(DesignError, match=f"nothing to compare: '{kind}' with more than {most} annotators"):
+        agreement(labels, who=[kind], coefficients=["exact-agreement"], method="none")
 
 
 def test_p_and_intervals_are_said_with_how_they_were_adjusted(found):

@@ -6,7 +6,7 @@ from collections.abc import Hashable, Iterator, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import numpy as np
 import polars as pl
@@ -494,11 +494,7 @@ class _Block:
         if found.draws is None or among is None or comparison.second == A_RANDOM_HUMAN or found.measure.directed:
             return None
         difference = (found.draws - among) * (-1.0 if found.measure.lower_is_better else 1.0)
-        tail = (1 - self.how.confidence) / 2
-        if np.isnan(difference).mean() > MOST_UNDEFINED:
-            return "undecided"
-        low, high = np.nanquantile(difference, [tail, 1 - tail])
-        return "better" if low > 0 else "worse" if high < 0 else "undecided"
+        return compare_draws(difference, self.how.confidence)
 
     def differences(self) -> Iterator[dict[str, Any]]:
         """Yield the agreement of each judge with humans minus that among humans. Call `rows` first."""
@@ -758,6 +754,15 @@ def summarize_draws(fixed: Floats, moving: Floats, level: float) -> Estimate:
     if np.ptp(moving) == 0:
         return Estimate(float(fixed.mean()), np.nan, np.nan, np.nan, "every draw gives the same value")
     return quantile_estimate(float(fixed.mean()), moving, level)
+
+
+def compare_draws(differences: Floats, confidence: float) -> Literal["better", "worse", "undecided"]:
+    """Return whether the differences in all draws are above 0, below 0, or undecided; NaN if undefined in a draw."""
+    if np.isnan(differences).mean() > MOST_UNDEFINED:
+        return "undecided"
+    tail = (1 - confidence) / 2
+    low, high = np.nanquantile(differences, [tail, 1 - tail])
+    return "better" if low > 0 else "worse" if high < 0 else "undecided"
 
 
 def _measures(names: Sequence[str] | None) -> list[Measure]:
