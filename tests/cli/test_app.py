@@ -61,6 +61,7 @@ def test_fail_under_sets_exit_status(run: Run, table: str) -> None:
     assert run(*arguments, "gpt-4o", "--fail-under", "0.5")[0] == 0
     assert run(*arguments, "llama", "--fail-under", "0.5")[0] == 1
     assert run(*arguments, "llama")[0] == 0
+    assert run(*arguments[:-1], "--fail-under", "0.5")[0] == 1  # one judge of two is below it
 
 
 def test_alt_test_tests_criteria_separately(run: Run, tmp_path: Path) -> None:

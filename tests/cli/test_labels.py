@@ -3,22 +3,21 @@
 from __future__ import annotations
 
 import json
+import re
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any
 
 import polars as pl
 import pytest
 
 import assay
 from assay.cli import labels as shared
-from assay.cli.labels import LabelOptions, alt_test, command_for, hidden_columns, ratings, separability
-from assay.cli.output import TYPED, Output
+from assay.cli.labels import LabelOptions, command_for, hidden_columns
+from assay.cli.output import TYPED
 from assay.errors import AssayError, DataError, DesignError
-from assay.ideas.choices import MapSettings
-from assay.reporting.page import NextStep
+from assay.looking import Look
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 
@@ -58,20 +57,21 @@ def test_wide_and_layout_must_match():
         LabelOptions(wide=True, layout="long").read_options("a.csv")
 
 
-def test_where_option_takes_one_or_several_values():
+def test_where_option_takes_one_or_several_values(tmp_path):
     frame = pl.DataFrame({"item": ["a", "b", "c", "d"], "annotator": "ann", "label": [1, 2, 3, 1]})
-    items = pl.DataFrame({"item": ["a", "b", "c", "d"], "kind": ["x", "y", "x,y", "z"], "page": [1, 2, 3, 3]})
-    labels = assay.Annotations.from_frame(frame, scale="1-3", items=items)
+    file = tmp_path / "labels.csv"
+    frame.with_columns(topic=pl.Series(["x", "y", "x,y", "z"]), page=pl.Series([1, 2, 3, 3])).write_csv(file)
 
     def left(condition: str) -> list[str]:
-        return shared._filter_labels(labels, condition).labels["item"].sort().to_list()
+        found = LabelOptions(scale=["1-3"], where=[condition]).read(str(file))
+        return found.labels["item"].sort().to_list()
 
-    assert left("kind=x") == ["a"]
-    assert left("kind=y,z") == ["b", "d"]
-    assert left("kind=x,y") == ["c"]
+    assert left("topic=x") == ["a"]
+    assert left("topic=y,z") == ["b", "d"]
+    assert left("topic=x,y") == ["c"]
     assert left("page=1,3") == ["a", "c", "d"]
-    with pytest.raises(AssayError, match=r"^--where takes COLUMN=VALUE; got 'kind'$"):
-        left("kind")
+    with pytest.raises(AssayError, match=r"^--where takes COLUMN=VALUE; got 'topic'$"):
+        left("topic")
 
 
 def test_similarity_reads_table_if_file_exists(tmp_path, monkeypatch):
@@ -99,71 +99,55 @@ def test_advised_reading_requires_yes_at_terminal(monkeypatch, typed, ends, hear
     assert "".join(said) == (wanted if all(ends) else "")
 
 
-def look(scale: str, *people: str, judges: tuple[str, ...] = ()) -> Any:
-    scales = {"stars": assay.Ordinal(1, 5), "votes": assay.Preference(), "text": assay.Text()}
-    labels = SimpleNamespace(scales={"": scales[scale]}, humans=people, judges=judges, crossed_condition=None)
-    labels.with_one_vote = labels
-    analyses = [
-        SimpleNamespace(name="agreement", supported=False),
-        SimpleNamespace(name="agreement", supported=len(people) + len(judges) > 1 or scale == "votes"),
-    ]
-    return SimpleNamespace(labels=labels, options={"scale": "1-5"} if scale == "stars" else {}, analyses=analyses)
+def look(scale: str, *people: str, judges: tuple[str, ...] = ()) -> Look:
+    labels = ("first", "second", "tie") if scale == "preference" else (1, 2, 3)
+    rows = [(f"i{i}", who, labels[(i + k) % 3]) for i in range(6) for k, who in enumerate((*people, *judges))]
+    frame = pl.DataFrame(rows, schema=["item", "annotator", "label"], orient="row")
+    return assay.look(frame, scale=scale, **({"judges": list(judges)} if judges else {}))
 
 
 def test_command_for_chooses_first_analysis():
-    assert command_for(SimpleNamespace(labels=None), ["a.csv"]) is None
-    assert command_for(look("stars", "ann"), ["a.csv"]) is None
     one = ["a.csv"]
-    assert command_for(look("stars", "ann", "bob"), one) == "assay agreement a.csv --scale 1-5"
-    judged = look("stars", "ann", "bob", judges=("m",))
-    assert command_for(judged, one) == "assay report a.csv --scale 1-5 --expertise crowd"
-    assert command_for(look("stars", "ann", judges=("m",)), one) == "assay agreement a.csv --scale 1-5"
-    assert command_for(look("votes", "ann", "bob", judges=("m",)), one) == "assay ratings a.csv"
-    assert command_for(look("text", "ann", "bob"), one) == "assay ideas a.csv"
-    assert command_for(look("votes", "ann"), ["a.csv", "b.csv", "c.csv"]) == (
-        "assay ratings a.csv --labels-from b.csv,c.csv"
+    assert command_for(look("1-5", "ann"), one) is None
+    assert command_for(look("1-5", "ann", "bob"), one) == "assay agreement a.csv --scale 1-5"
+    judged = look("1-5", "ann", "bob", judges=("m",))
+    assert command_for(judged, one, "crowd") == "assay report a.csv --expertise crowd --judges m --scale 1-5"
+    assert command_for(look("1-5", "ann", judges=("m",)), one) == "assay agreement a.csv --judges m --scale 1-5"
+    votes = "assay ratings a.csv --judges m --scale preference"
+    assert command_for(look("preference", "ann", "bob", judges=("m",)), one) == votes
+    assert command_for(look("preference", "ann"), ["a.csv", "b.csv", "c.csv"]) == (
+        "assay ratings a.csv --labels-from b.csv,c.csv --scale preference"
     )
 
 
-def test_next_command_keeps_reading_options(typed):
-    typed("report", "a.csv", "--item", "id", "--wide", "--judges=m,n", "--epsilon", ".1", "--scale", "1-5")
-    read = "--item id --wide --judges=m,n --scale 1-5"
-    step = NextStep("words", "disagreement", "m", "kind=x")
-    assert shared._next_command(["a.csv"], step) == f"assay disagreement a.csv {read} --where kind=x --first judges"
-    typed("report", "a.csv", "b.csv", "--labels-from", "c.csv", "--scale", "1-5")
-    both = ["a.csv", "b.csv", "c.csv"]
-    assert shared._next_command(both, step) == (
-        "assay disagreement a.csv --labels-from b.csv,c.csv --scale 1-5 --where kind=x --first judges"
-    )
-    typed("report", "a.csv", "--item", "id", "--wide", "--judges=m,n", "--epsilon", ".1", "--scale", "1-5")
-    step = NextStep("words", "estimate", "m")
-    assert shared._next_command(["a.csv"], step) == f"assay estimate a.csv {read} --only m"
+@pytest.fixture
+def agreement_rows(run, tmp_path) -> Callable[..., list[str]]:
+    """The first column that `assay agreement` prints, without the heading."""
+    rows = [(f"i{i}", who, (i + k) % 3 + 1) for i in range(8) for k, who in enumerate(("ann", "bob", "m"))]
+    pl.DataFrame(rows, schema=["item", "annotator", "label"], orient="row").write_csv(tmp_path / "labels.csv")
+    read = ("--judges", "m", "--scale", "1-3", "--method", "none", "--draws", "2")
+
+    def between(*options: str) -> list[str]:
+        out = run("agreement", tmp_path / "labels.csv", *read, *options)[1]
+        cells = [re.split(r"\s{2,}", line)[0] for line in out.split("\n\n")[0].splitlines()[1:]]
+        return [name for name in cells if name]
+
+    return between
 
 
-ROWS = pl.DataFrame(
-    [
-        ("c", None, "humans", "ann", "bob", "alpha", 0.5), ("c", None, "pairs", "ann", "cho", "alpha", 0.6),
-        ("c", None, "consensus", "m", "people", "alpha", 0.7), ("c", None, "humans", "all", None, "kappa", 0.8),
-    ],
-    schema=["criterion", "group", "who", "first", "second", "coefficient", "estimate"], orient="row",
-)  # fmt: skip
-
-
-def test_join_names_puts_raters_in_one_column():
-    found = shared._join_names(ROWS)
-    assert found.columns == ["criterion", "group", "between", "coefficient", "estimate"]
+def test_agreement_names_both_raters_in_one_column(agreement_rows):
     # In a pair the first comes first; elsewhere the second, with which it is compared, comes first.
-    assert found["between"].to_list() == ["bob & ann", "ann & cho", "people & m", "all"]
+    assert agreement_rows("--who", "pairs", "--coefficients", "qwk") == ["ann & bob", "ann & m", "bob & m"]
+    assert agreement_rows("--who", "humans,consensus", "--coefficients", "qwk")[:2] == [
+        "humans", "m & humans' consensus"
+    ]  # fmt: skip
 
 
-def test_brief_rows_keep_headline_coefficient():
-    def left(**given: Any) -> list[float]:
-        return shared._brief_rows(ROWS, "alpha", given)["estimate"].to_list()
-
-    assert left() == [0.5, 0.7]
-    assert left(who=["pairs"]) == [0.5, 0.6, 0.7]
-    assert left(coefficients=["alpha", "kappa"]) == [0.5, 0.7, 0.8]
-    assert shared._brief_rows(ROWS[1:2], "alpha", {})["estimate"].to_list() == [0.6]  # no other rows
+def test_agreement_prints_headline_coefficient_without_pairs(agreement_rows):
+    brief = agreement_rows()
+    assert brief[0] == "humans"
+    assert not {"ann & bob", "ann & m"} & set(brief)
+    assert agreement_rows("--who", "humans", "--coefficients", "mae,qwk") == ["humans", "humans"]
 
 
 def test_hidden_columns_are_empty_or_constant():
@@ -174,104 +158,10 @@ def test_hidden_columns_are_empty_or_constant():
     assert hidden_columns(frame.with_columns(who=pl.Series(["people", "m"]))) == ("group",)
 
 
-def test_ideas_refuses_options_of_other_labels():
-    shared._refuse_other_options({"confidence": 0.9}, MapSettings, "texts", "odd ones out")
-    with pytest.raises(AssayError, match=r"^--with-judges is for odd ones out; the labels are texts$"):
-        shared._refuse_other_options({"confidence": 0.9, "with_judges": True}, MapSettings, "texts", "odd ones out")
+def test_lists_of_measures_keep_commas_of_their_options():
     assert shared._split_measures("words, rouge-l,embeddings:M,split=whole,,") == [
         "words", "rouge-l", "embeddings:M,split=whole"
     ]  # fmt: skip
-
-
-def test_benchmarks_are_named_after_files():
-    read = SimpleNamespace(outputs=lambda path: f"of {path}", humans=None)
-    assert shared._benchmarks("in/a.csv", ["in/b.csv"], read) == {"a": "of in/a.csv", "b": "of in/b.csv"}
-    assert shared._benchmarks("in/a.csv", ["on/a.csv"], read) == {"in/a.csv": "of in/a.csv", "on/a.csv": "of on/a.csv"}
-    with pytest.raises(DesignError, match=r"^'b\.csv' is named twice; name each benchmark once$"):
-        shared._benchmarks("a.csv", ["b.csv", "b.csv"], read)
-
-
-def asked(found: Any, **options: Any) -> Any:
-    """The options of a command whose question returns this result."""
-    return SimpleNamespace(
-        options=SimpleNamespace(options=lambda: options),
-        labels=SimpleNamespace(read=lambda source: found, outputs=None),
-        compute=lambda *given, **how: found, answer=lambda *given, **how: found, to=lambda *given, **how: None,
-        show=lambda row, found, out, **how: print("shown"), output=Output(),
-    )  # fmt: skip
-
-
-def test_fail_under_compares_winning_rates(monkeypatch, capsys):
-    tests = {"a": SimpleNamespace(winning_rate=0.5), "b": SimpleNamespace(winning_rate=0.75)}
-    monkeypatch.setattr(shared, "_run_tests", lambda *given: ([SimpleNamespace(tests=tests)], ()))
-    monkeypatch.setattr(Output, "show", lambda *given, **how: None)
-    ask = asked(SimpleNamespace(judges=("m",)))
-    ends = [alt_test("a.csv", fail_under=least, ask=ask) for least in (None, 0, 0.5, 0.51, 0.75, 1)]
-    assert ends == [0, 0, 0, 1, 1, 1]
-    for least in (-0.1, 1.1):
-        with pytest.raises(DesignError, match="fail_under must lie between 0 and 1"):
-            alt_test("a.csv", fail_under=least, ask=ask)
-
-
-def test_alt_test_dispatches_by_judges_and_domains(monkeypatch):
-    for place, name in (("alt_test", "alt_test"), ("compare", "compare_judges"), ("domains", "alt_test_by")):
-        monkeypatch.setattr(f"assay.replacement.{place}.{name}", lambda table, who, name=name, **given: (name, who))
-    one, two = SimpleNamespace(criteria=("c",)), SimpleNamespace(criteria=("c", "d"))
-    assert shared._run_tests(one, ["m"], {}) == ([("alt_test", "m")], shared._ALT_TEST_COLUMNS)
-    assert shared._run_tests(one, ["m", "n"], {}) == ([("compare_judges", ["m", "n"])], ("kind", "passed"))
-    domains = ([("alt_test_by", "m"), ("alt_test_by", "n")], ())
-    assert shared._run_tests(two, ["m", "n"], {}) == shared._run_tests(one, ["m", "n"], {"by": "half"}) == domains
-    with pytest.raises(DesignError, match="is for several domains"):
-        shared._run_tests(one, ["m"], {"correction": "within"})
-
-
-def test_next_pairs_are_printed_after_ratings(capsys):
-    found = SimpleNamespace(
-        next_pairs=lambda n: pl.DataFrame({"first": ["a"], "second": ["b"], "difference": [0.25 * n]})
-    )
-    ratings("a.csv", ask=asked(found))
-    assert capsys.readouterr().out == "shown\n"
-    ratings("a.csv", next_pairs=1, ask=asked(found))
-    assert capsys.readouterr().out == (
-        "shown\n\nPairs to compare next, by the information of one more vote about all ratings:\n"
-        "first  second  difference\na      b             0.25\n"
-    )
-    alone = asked(found)
-    alone.output = Output(csv=True)
-    ratings("a.csv", next_pairs=2, ask=alone)
-    assert capsys.readouterr().out == "first,second,difference\na,b,0.5\n"
-    ratings("a.csv", ask=alone)
-    assert capsys.readouterr().out == "shown\n"
-    for wrong, words in ((0, "next_pairs must be a whole number of at least 1; got 0"), (1.5, "whole number")):
-        with pytest.raises(DesignError, match=words):
-            ratings("a.csv", next_pairs=wrong, ask=asked(found))
-
-
-def test_separability_pairs_require_file(tmp_path, capsys):
-    drawn: list[Any] = []
-
-    def pairs(n: int, **how: Any) -> pl.DataFrame:
-        drawn.append((n, how))
-        return pl.DataFrame({"pair_of": ["i", "i", "j"]})
-
-    found = SimpleNamespace(pairs=pairs, run=SimpleNamespace(settings=SimpleNamespace(seed=7)))
-    separability("a.csv", ask=asked(found))
-    assert drawn == []
-    for options in ({"choose": "top"}, {"n_items": 3}, {"n_pairs": 4}, {"n_pairs": 6}):
-        with pytest.raises(DesignError, match="select pairs of outputs; name their file with --pairs"):
-            separability("a.csv", ask=asked(found), **options)
-    out = tmp_path / "pairs.csv"
-    separability("a.csv", pairs=out, ask=asked(found))
-    separability("a.csv", pairs=out, choose="top", n_items=1, n_pairs=1, ask=asked(found))
-    assert drawn == [
-        (5, {"n_items": None, "choose": "weighted", "seed": 7}), (1, {"n_items": 1, "choose": "top", "seed": 7})
-    ]  # fmt: skip
-    words = f"3 pairs of outputs of 2 items written to {out}\n"
-    assert capsys.readouterr().err == words * 2
-    for name, options in (("items", {"n_items": 0}), ("items", {"n_items": 1.5}), ("pairs", {"n_pairs": 0}),
-                          ("pairs", {"n_pairs": 1.5})):  # fmt: skip
-        with pytest.raises(DesignError, match=f"--n-{name} must be a whole number of at least 1"):
-            separability("a.csv", pairs=out, ask=asked(found), **options)
 
 
 def test_look_at_platform_export_has_no_columns(capsys):

@@ -46,7 +46,10 @@ def test_ratings_summary_begins_with_judge_order(run):
 
 def test_ratings_prints_next_pairs_as_text_and_csv(run):
     out = run("ratings", EXAMPLE, *VOTES, "--next-pairs", "2")[1]
-    assert "Pairs to compare next, by the information of one more vote about all ratings:" in " ".join(out.split())
+    ratings, pairs = " ".join(out.split()).split(
+        "Pairs to compare next, by the information of one more vote about all "
+    )
+    assert (ratings.split()[0], pairs.split()[:3]) == ("who", ["ratings:", "first", "second"])
     rows = list(csv.DictReader(io.StringIO(run("ratings", EXAMPLE, *VOTES, "--next-pairs", "2", "--csv")[1])))
     assert {(row["first"], row["second"]) for row in rows} == {("aspen", "birch"), ("birch", "cedar")}
     assert [float(row["information"]) for row in rows] == sorted((float(r["information"]) for r in rows), reverse=True)
@@ -63,6 +66,11 @@ def test_separability_reads_several_benchmarks(run, tmp_path):
     assert "Separability by group" in (tmp_path / "page.html").read_text()
     code, _, err = run("separability", files[0], files[0], *OUTPUTS)
     assert (code, "is named twice" in err) == (2, True)
+    (tmp_path / "again").mkdir()  # files of one name are named by their paths
+    files[1] = str(tmp_path / "again" / "near.jsonl")
+    write_outputs(Path(files[1]), 0.9)
+    out = run("separability", *files, *OUTPUTS, "--method", "none", "--json")[1]
+    assert {row["group"] for row in json.loads(out)["rows"]} - {None} == set(files)
 
 
 def test_separability_sweep_writes_page(run, tmp_path):

@@ -105,7 +105,9 @@ def test_pairs_go_to_raters_and_come_back_as_votes(tmp_path, capsys):
     assert sets["item"].to_list() == sorted(pairs["pair_of"].unique())
     assert sets["n"].to_list() == [3] * 4
     assert sets["consistency"].to_list() == pytest.approx([2 / 3] * 4)
-    for wrong in (["--n-items", "3"], ["--choose", "top"], ["--pairs", str(tmp_path / "p.csv"), "--n-pairs", "0"]):
+    for wrong in (["--n-items", "3"], ["--choose", "top"], ["--n-pairs", "4"],
+                  ["--pairs", str(tmp_path / "p.csv"), "--n-items", "0"],
+                  ["--pairs", str(tmp_path / "p.csv"), "--n-pairs", "0"]):  # fmt: skip
         with pytest.raises(SystemExit, match="2"):
             main(["separability", str(tmp_path / "outputs.csv"), *words.split()[:8], *wrong])
     assert "--n-pairs" in capsys.readouterr().err
