@@ -28,6 +28,7 @@ def test_alt_test_prints_table_and_verdict(run: Run, table: str) -> None:
     code, out, err = run("alt-test", table, *COLUMNS, "--scale", "1-5", "--epsilon", "0.1", "--judge", "gpt-4o")
     assert code == 0
     assert out.splitlines()[0].split()[:2] == ["annotator", "ρ"]
+    assert not {"statistic", "quality", "difference"} & set(out.splitlines()[0].split())
     assert "Replace: gpt-4o may replace these annotators." in out
     assert "alt-test|items:80|humans:3|judge:gpt-4o" in out
     assert err == ""
