@@ -204,9 +204,10 @@ def test_settings_are_stored_once_or_replaced(store):
     assert (store.setting("a"), store.setting("c")) == ({"b": 3}, 4)
 
 
-def test_values_come_in_batches(monkeypatch):
-    monkeypatch.setattr(connection, "CHUNK", 2)
-    assert [list(batches(range(n))) for n in (0, 1, 2, 3)] == [[], [[0]], [[0, 1]], [[0, 1], [2]]]
+def test_values_come_in_batches():
+    most = connection.CHUNK
+    found = [[list(one) for one in batches(range(n))] for n in (0, 1, most, most + 1)]
+    assert found == [[], [[0]], [list(range(most))], [list(range(most)), [most]]]
 
 
 # -- answers as they arrive --------------------------------------------------------------------------------
@@ -221,11 +222,14 @@ def arrived(number: int, *, key: str | None = None, prompt: str | None = None, *
     return AnswerRow(row | {"status": "valid", "answered_at": 1.0} | more, prompt)
 
 
-def test_labels_and_what_was_shown_go_to_the_driver_as_json():
-    row = {name: name for name in connection._ROW}
-    values = dict(zip(connection._ROW, connection._values(row | {"label": ["a"], "shown": None}), strict=True))
-    assert values == row | {"label": '["a"]', "shown": None}
-    assert dict(zip(connection._ROW, connection._values(row), strict=True))["shown"] == '"shown"'
+def test_labels_and_what_was_shown_are_stored_as_json(tmp_path):
+    with small_store(tmp_path) as store:
+        new = [arrived(assign(store, repeat=n), label=label, shown=shown)
+               for n, (label, shown) in enumerate(((["a"], None), ("x", {"b": 1}), (3, "text")))]  # fmt: skip
+        assert store.answer_feed.add(new) == [True] * 3
+        texts = sa.text("select label, shown from answers order by assignment")
+        with store.reading() as db:
+            assert db.execute(texts).all() == [('["a"]', None), ('"x"', '{"b": 1}'), (3, '"text"')]
 
 
 def test_add_closes_assignments_and_charges_runs(tmp_path):
@@ -280,22 +284,16 @@ def test_add_retries_failed_answers_one_by_one(store, monkeypatch, error, given,
         assert tried == [given]
 
 
-def test_add_returns_errors_in_order(store, monkeypatch):
-    errors: dict[int, Exception] = {0: sqlite3.IntegrityError("no such assignment"), 1: ValueError("odd")}
-
-    def add(several: Any) -> list[bool]:
-        if len(several) > 1:
-            raise sqlite3.IntegrityError
-        if (error := errors.get(several[0].row["assignment"])) is not None:
-            raise error
-        return [True]
-
-    monkeypatch.setattr(store.answer_feed, "_add", add)
-    first, second, third = store.answer_feed.add([arrived(n) for n in range(3)])
-    assert isinstance(first, connection.DatabaseError)
-    assert first.orig is errors[0]
-    assert second is errors[1]
-    assert third is True
+def test_add_returns_errors_in_order(tmp_path):
+    with small_store(tmp_path) as store:
+        known = assign(store, repeat=1)
+        no_json = {"label": object()}
+        first, second, third = store.answer_feed.add([arrived(99), arrived(known, **no_json), arrived(known, label=3)])
+        assert isinstance(first, connection.DatabaseError)
+        assert isinstance(first.orig, sqlite3.IntegrityError)
+        assert isinstance(second, TypeError)
+        assert third is True
+        assert rows(store, "status", "answer") == [("answered", 1)]
 
 
 # -- on its way to the disk --------------------------------------------------------------------------------
