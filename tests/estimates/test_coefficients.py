@@ -122,3 +122,22 @@ def test_coverage_of_coefficients(some: int, noise: float) -> None:
     assert 0.95 - 2 * 0.018 <= np.mean(inside) <= 0.99
     assert np.mean(judge) == pytest.approx(0.4, abs=0.05)
     assert np.mean(widths) < (0.8 if noise < 1 else 1.02)
+
+
+def test_coefficients_of_a_wide_file_are_those_of_the_frame(tmp_path):
+    """A number in a column next to the labels is one regressor, not an indicator for each value."""
+    rng = np.random.default_rng(4)
+    age = rng.integers(20, 60, 300)
+    truth = (rng.random(300) < (age - 10) / 60).astype(int)
+    human = [int(one) if k % 3 == 0 else None for k, one in enumerate(truth)]
+    wide = pl.DataFrame({"doc": [f"d{k:03d}" for k in range(300)], "age": age, "gpt-4o": truth, "ann": human})
+    wide.write_csv(tmp_path / "wide.csv")
+    how = {"item": "doc", "columns": ["gpt-4o", "ann"], "judges": ["gpt-4o"], "scale": "0-1"}
+    found, wanted = (
+        assay.estimate(assay.read(one, **how), "gpt-4o", target="coefficients", regress=["age"]).table
+        for one in (tmp_path / "wide.csv", wide)
+    )
+    assert found.equals(wanted)
+    assert found["quantity"].to_list() == ["intercept", "age"]
+    # The judge's labels are the truth, so its least squares are those of all items.
+    assert found["judge_only"][1] == pytest.approx(np.polyfit(age, truth, 1)[0])

@@ -656,3 +656,25 @@ def test_split_annotators_at_the_mark_that_crosses_names():
     found = tables.split_annotators(rows, "annotator criterion").labels
     assert found["annotator"].to_list() == ["a b", "a b", "c", "c"]
     assert found["criterion"].to_list() == ["x", "y", "x", "y"]
+
+
+def test_wide_file_has_the_numbers_of_items_that_a_long_file_and_a_frame_have(tmp_path):
+    """Numbers next to labels are numbers in every layout; a code that begins with 0 stays a text."""
+    wide = pl.DataFrame({
+        "essay": [f"e{k}" for k in range(12)], "words": [100 + 7 * k for k in range(12)],
+        "age": [k / 8 - 0.5 for k in range(12)], "postcode": [f"0{k}139" for k in range(12)],
+        "ann": [1, 2, 3] * 4, "bob": [1, 3, 2] * 4, "gpt-4o": [2, 2, 3] * 4,
+    })  # fmt: skip
+    kinds = {"item": pl.String, "words": pl.Int64, "age": pl.Float64, "postcode": pl.String}
+    wide.write_csv(tmp_path / "wide.csv")
+    wide.write_parquet(tmp_path / "wide.parquet")
+    raters = ["ann", "bob", "gpt-4o"]
+    long = wide.unpivot(raters, index=["essay", "words", "age", "postcode"], variable_name="rater", value_name="score")
+    long.write_csv(tmp_path / "long.csv")
+    how = {"item": "essay", "judges": ["gpt-4o"], "scale": "1-3"}
+    for found in (
+        assay.read(tmp_path / "wide.csv", columns=raters, **how), assay.read(wide, columns=raters, **how),
+        assay.read(tmp_path / "wide.parquet", columns=raters, **how), assay.read(tmp_path / "long.csv", **how),
+    ):  # fmt: skip
+        assert dict(found.items.schema) == kinds
+        assert found.items["age"].sort().to_list() == wide["age"].to_list()

@@ -527,7 +527,9 @@ def table_of(rows: Rows, settings: ReadSettings) -> Annotations:
         check = _numbers_wanted(scale) is not False
         rows, item, annotator, label, criterion = long_rows(rows, settings, check=check)
     leave = (item, annotator, criterion or "criterion", label, "_row")
-    frame = tables.parse_numeric_columns(rows.labels, leave=leave) if rows.untyped else rows.labels
+    if rows.untyped:
+        rows = typed(rows, leave)
+    frame = rows.labels
     reading = replace(rows.reading, as_text=rows.untyped or rows.reading.as_text, orders=rows.orders)
     options = {f.name: getattr(settings, f.name) for f in fields(FrameSettings)}
     if settings.split_item in ("auto", "no", None):
@@ -544,6 +546,17 @@ def table_of(rows: Rows, settings: ReadSettings) -> Annotations:
         return made
     pairs = PAIR_OF in (*made.labels.columns, *made.items.columns) and PAIR_OF not in frame.columns
     return made.also_called({own: PAIR_OF if pairs else "item"})
+
+
+def typed(rows: Rows, leave: Iterable[str | None]) -> Rows:
+    """Convert the columns of numbers that a text file has, wherever they are: next to labels, or of items."""
+    items, annotators = rows.items, rows.annotators
+    if items is not None:
+        items = tables.parse_numeric_columns(items, leave=("item",))
+    if annotators is not None:
+        annotators = tables.parse_numeric_columns(annotators, leave=("annotator",))
+    labels = tables.parse_numeric_columns(rows.labels, leave=[name for name in leave if name is not None])
+    return replace(rows, labels=labels, items=items, annotators=annotators)
 
 
 def long_rows(rows: Rows, settings: ReadSettings, *, check: bool) -> tuple[Rows, str, str, str, str | None]:
