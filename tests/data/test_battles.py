@@ -178,3 +178,36 @@ def test_numbers_next_to_columns_of_sides_are_labels(names):
     assert find_battles(frame, views_of(frame)) == []
     words = pl.DataFrame({name: rng.choice(["A", "B"], 30) for name in (*names, "rater 3", "rater 4")})
     assert find_battles(words, views_of(words)) == []
+
+
+def arena(*names: str) -> pl.DataFrame:
+    """60 prompts, on each of which two people and a model voted once about each of three pairs of systems."""
+    rng = np.random.default_rng(3)
+    pairs = [("oak", "elm"), ("ash", "oak"), ("elm", "ash")]
+    rows = [
+        (f"p{k}", *pair, who, str(rng.choice(["model_a", "model_b", "tie"])))
+        for k in range(60) for pair in pairs for who in names
+    ]  # fmt: skip
+    return pl.DataFrame(rows, schema=["prompt", "model_a", "model_b", "who", "winner"], orient="row")
+
+
+@pytest.mark.parametrize("column", ["voter", "juror_id", "given by", "source"])
+@pytest.mark.parametrize("stated", [{}, {"judges": ["gpt-judge"]}])
+def test_arena_finds_who_voted_by_name_or_by_models_among_people(column: str, stated: dict[str, Any], tmp_path: Any):
+    """A column of people and models is who voted, not a part of the question."""
+    table = arena("h1", "h2", "gpt-judge").rename({"who": column})
+    table.write_csv(tmp_path / "votes.csv")
+    for source in (table, tmp_path / "votes.csv"):
+        found = assay.look(source, **stated)
+        assert "180 items, 2 humans, 1 judge, preference" in found.summary()
+    read = assay.read(table, judges=["gpt-judge"])
+    assert (read.humans, read.judges, read.n_items) == (("h1", "h2"), ("gpt-judge",), 180)
+    assert set(assay.ratings(read, n_resamples=20).table["who"]) == {"humans", "gpt-judge"}
+
+
+def test_arena_column_with_one_value_per_question_is_not_who_voted():
+    """The source of a prompt can be a model, a book or a person."""
+    table = arena("h1").drop("who")
+    sources = pl.col("prompt").str.slice(1).cast(pl.Int64) % 2
+    table = table.with_columns(source=pl.when(sources == 0).then(pl.lit("gpt-4")).otherwise(pl.lit("books")))
+    assert assay.read(table).humans == ("voters",)

@@ -27,7 +27,15 @@ from assay.data.formats.sheets import SPREADSHEETS, TEXTS, read_sheet
 from assay.data.names import IN_MEMORY, any_twice, cell_numbers, factorize, refuse_equal_names, strip_spaces
 from assay.data.scales import Preference
 from assay.data.sides import GRADES, PAIR, PAIR_OF, Battle, Sides, find_battles, name_sides, pair_names, votes_in
-from assay.data.structure.role_names import ID, called, called_people, plain_name
+from assay.data.structure.role_names import (
+    ID,
+    MIN_VOTES,
+    called,
+    called_people,
+    plain_name,
+    question_of,
+    voter_of,
+)
 from assay.data.structure.roles import ROWS
 from assay.data.values import MARKS, parse_numbers
 from assay.errors import AssayError, DataError, counted, listing, require, unknown
@@ -676,8 +684,12 @@ def arena_rows(
     named = asked[0] if len(asked) == 1 else next((c for c in usual if c in rest), None)
     people = sorted((c for c in rest if called_people(plain_name(c))), key=lambda c: -called_people(plain_name(c)))
     voter = annotator or next((c for c in (*VOTERS, *people) if c in rest and c != named), None)
+    others = [c for c in frame.columns if c not in (voter, battle.winner, "_row")]
     if named is None and not asked and voter is not None:
-        named = _question_of(frame, [c for c in frame.columns if c not in (voter, battle.winner, "_row")], voter)
+        named = question_of(frame, others, voter)
+    by_values = voter is None
+    if voter is None:
+        named, voter = voter_of(frame, [c for c in others if c in rest], others, named or asked)
     label = votes_in(frame, battle)
     graded = bool((label.abs() > 1).any())
     sides = dict(zip(battle[:2], PAIR, strict=True)) if battle.systems else {}
@@ -701,6 +713,8 @@ def arena_rows(
             f"{battle.second}, left, right), tie, or a grade such as A>>B"
         )
     item_is = f"the item is {named or listing(asked)}" if named or asked else "each is an item"
+    if by_values and voter:
+        item_is += f"; the annotator is {voter} (it contains names of models and others)"
     notes = [f"comparisons read as votes: first is {battle.first}, second is {battle.second}; {item_is}"]
     if battle.systems:
         # Battles without a question are separate items, so no vote is repeated.
@@ -713,15 +727,6 @@ def arena_rows(
         kept = kept.drop("annotator")
     scale = Preference(GRADES) if graded else Preference()
     return Rows(kept, reading=Reading(source, frame.height, exclusions=gone, notes=tuple(notes)), scales={None: scale})
-
-
-def _question_of(frame: pl.DataFrame, columns: Sequence[str], voter: str) -> str | None:
-    """The column whose values come again, once for each of several voters; None if no votes share one."""
-    for name in columns:
-        again = frame[name].n_unique() < frame.height / MIN_VOTES and not frame[name].null_count()
-        if again and frame.select(name, voter).is_unique().all():
-            return name
-    return None
 
 
 def _repeated_votes(votes: pl.DataFrame, question: str) -> tuple[pl.DataFrame, list[str]]:
@@ -750,10 +755,6 @@ def _part_of_question(votes: pl.DataFrame, vote: pl.Series) -> str | None:
         if not called(plain, "time stamp") and not pl.DataFrame([vote, column]).is_duplicated().any():
             return name
     return None
-
-
-MIN_VOTES = 1.5
-"""Votes per question from which a column without a usual name identifies the questions."""
 
 
 def read_battles(rows: Rows, item: str | Sequence[str] | None, annotator: str | None, *, wide: bool) -> Rows:

@@ -228,3 +228,45 @@ def same_except_spelling(names: Iterable[str]) -> list[tuple[str, ...]]:
     for name, key in zip(known, keys.str.replace_all(r"[\s_.-]+", " ").to_list(), strict=True):
         groups.setdefault(key, []).append(name)
     return [tuple(natural(group)) for group in groups.values() if len(group) > 1]
+
+
+# -- who voted -----------------------------------------------------------------------------------------
+
+MOSTLY = 0.5
+"""Share of the questions that have votes of several values of a column above which it is not an attribute of them."""
+
+MOST_VOTERS = 100
+"""Values of a column from which names of models among them do not show that it names who voted."""
+
+MIN_VOTES = 1.5
+"""Votes per question from which a column without a usual name identifies the questions."""
+
+
+def voter_of(
+    frame: pl.DataFrame, columns: Sequence[str], others: Sequence[str], question: str | Sequence[str]
+) -> tuple[str | None, str | None]:
+    """The question, and the column that names models and others who voted on the same questions; None without one."""
+    for name in columns:
+        if name != question and _has_people_and_models(frame[name]):
+            found = question or question_of(frame, [c for c in others if c != name], name)
+            if found and frame.group_by(found).agg(pl.col(name).n_unique() > 1)[name].mean() > MOSTLY:
+                return (found if isinstance(found, str) else None), name
+    return (question if isinstance(question, str) else None), None
+
+
+def _has_people_and_models(column: pl.Series) -> bool:
+    """Whether a column names who answered, some of them models, as a column of systems or of categories does not."""
+    if column.dtype != pl.String or column.null_count():
+        return False
+    names = column.unique().to_list()
+    models = model_names(names, names) if 2 <= len(names) <= MOST_VOTERS else []
+    return 0 < len(models) < len(names)
+
+
+def question_of(frame: pl.DataFrame, columns: Sequence[str], voter: str) -> str | None:
+    """The column whose values come again, once for each of several voters; None if no votes share one."""
+    for name in columns:
+        again = frame[name].n_unique() < frame.height / MIN_VOTES and not frame[name].null_count()
+        if again and frame.select(name, voter).is_unique().all():
+            return name
+    return None
