@@ -310,8 +310,8 @@ def judges_or_systems(column: str) -> str:
 
 
 def all_models(names: Sequence[str]) -> str:
-    """Return the question about columns that are all called as models or systems are."""
-    return f"{_names(names)} are names of models, which can be judges or the systems that are rated"
+    """Return the question about columns that are all called as judges or systems are."""
+    return f"{_names(names)} can be judges and annotators, or the systems that are rated"
 
 
 def columns_are_rated(names: Sequence[str]) -> str:
@@ -324,9 +324,10 @@ def is_rated(column: str, label: str) -> str:
     return f"'{column}' is rated, and '{label}' has the labels of one person"
 
 
-def are_judges(names: Sequence[str]) -> str:
-    """Return the answer that annotators are judges."""
-    return f"{_names(names)} {'are judges' if len(names) > 1 else 'is a judge'}"
+def are_judges(names: Sequence[str], people: Sequence[str] = ()) -> str:
+    """Return the answer that annotators are judges, and that others, if there are any, are human."""
+    found = f"{_names(names)} {'are judges' if len(names) > 1 else 'is a judge'}"
+    return found + (f", and {_names(people)} {'are' if len(people) > 1 else 'is'} human" if people else "")
 
 
 def no_annotators(names: Sequence[str]) -> str:

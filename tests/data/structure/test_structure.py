@@ -1001,3 +1001,16 @@ def test_named_labels_are_recognised_if_another_role_is_missing():
     found = found_in({"who": ["a", "b", "c"] * 10, "label": [1, 2, 3, 4, 5] * 6}, annotator="who")
     assert roles(found) == {"who": "annotator", "label": "label"}
     assert found.errors == ("no column with the item id was found (set item=...)",)
+
+
+@pytest.mark.parametrize("models", [["gpt-4o"], ["llm"], ["gpt-4o", "llama"], ["bart", "pegasus"]])
+def test_column_called_human_next_to_models_is_never_a_judge(models):
+    """`human` has a person's labels, or a person's text was rated like those of the systems."""
+    rng = np.random.default_rng(1)
+    columns = {name: rng.integers(0, 2, 40).tolist() for name in (*models, "human")}
+    found = found_in({"doc": [f"d{k}" for k in range(40)], **columns})
+    assert {name: roles(found)[name] for name in columns} == {**dict.fromkeys(models, "judge"), "human": "person"}
+    (are_judges, asked), (rated, nothing) = found.questions[0].choices
+    assert asked == {"judges": models}
+    assert are_judges.endswith(", and 'human' is human")
+    assert (rated.endswith("are rated: add a column that names who answered"), nothing) == (True, {})

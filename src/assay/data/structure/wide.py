@@ -26,6 +26,7 @@ from assay.data.structure.role_names import (
     crossed_names,
     crossed_part,
     human_names,
+    is_human,
     numbered_names,
     plain_name,
 )
@@ -143,11 +144,16 @@ class WideSearch(LongSearch):
         systems = [n for n in names if n in options.get("judges", ()) or SYSTEM_NAME.fullmatch(n)]
         if len(names) < 2 or len(systems) < len(names) or self.stated.people:
             return
-        self.questions.pop()
-        options["judges"] = list(names)
+        if "judges" in options:
+            self.questions.pop()  # that some of them are judges
+        # A column called `human` has a person's labels, or texts of people next to those of systems.
+        people = [n for n in names if is_human(n)]
+        judges = [n for n in names if n not in people] or list(names)
+        options["judges"] = judges
         choices: tuple[Choice, ...] = (
-            (words.are_judges(list(names)), {"judges": list(names)}), (words.columns_are_rated(list(names)), {}),
-        )  # fmt: skip
+            (words.are_judges(judges, [n for n in people if n not in judges]), {"judges": judges}),
+            (words.columns_are_rated(list(names)), {}),
+        )
         self.questions.append(Doubt(words.all_models(list(names)), choices))
 
     def _is_short_text_of_model(self, name: str) -> bool:
