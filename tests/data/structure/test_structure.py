@@ -1014,3 +1014,25 @@ def test_column_called_human_next_to_models_is_never_a_judge(models):
     assert asked == {"judges": models}
     assert are_judges.endswith(", and 'human' is human")
     assert (rated.endswith("are rated: add a column that names who answered"), nothing) == (True, {})
+
+
+@pytest.mark.parametrize("name", ["income", "x1", "years"])
+def test_numbers_with_fractions_are_not_on_the_scale_of_two_labels(name):
+    """0 and 1 lie within the range of any score; that makes the score no third annotator."""
+    rng = np.random.default_rng(2)
+    table = {"doc": [f"d{k}" for k in range(90)], name: rng.normal(size=90).round(3).tolist()}
+    table |= {who: rng.integers(0, 2, 90).tolist() for who in ("llm_label", "human_1", "human_2")}
+    found = found_in(table, judges=["llm_label"])
+    assert (roles(found)[name], found.options["columns"]) == ("item column", ["llm_label", "human_1", "human_2"])
+    assert why(found, name).endswith("while other columns end at 1")
+
+
+def test_probabilities_and_whole_numbers_stay_on_the_scale_of_two_labels():
+    """A judge's probabilities end at 0 and 1, and an annotator can use only 1 and 5 of five stars."""
+    rng = np.random.default_rng(2)
+    extremes = {who: rng.choice([1, 5], 90).tolist() for who in ("ann", "bob")}
+    whole = {**extremes, "cho": rng.integers(1, 6, 90).tolist()}
+    shares = {"ann": rng.integers(0, 2, 90).tolist(), "gpt-4o": rng.random(90).round(3).tolist()}
+    for labels in (whole, shares):
+        found = found_in({"doc": [f"d{k}" for k in range(90)], **labels})
+        assert found.options["columns"] == list(labels)

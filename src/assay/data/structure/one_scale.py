@@ -37,7 +37,13 @@ def on_one_scale(one: ColumnView, other: ColumnView) -> bool:
     if max(len(first), len(second)) <= MOST_SHARED_VALUES and not few:
         return len(first & second) >= 0.6 * min(len(first), len(second))
     shares = _share_within(one, other), _share_within(other, one)
-    return max(shares) >= 0.9 and (min(shares) >= 0.25 or min(len(first), len(second)) <= 2)
+    if max(shares) < 0.9:
+        return False
+    if min(len(first), len(second)) > 2:
+        return min(shares) >= 0.25
+    # 1 and 5 can be all labels of an annotator, and 0 and 1 lie between probabilities; but not all around an income.
+    wide = shares[0] if len(first) > len(second) else shares[1]
+    return (one.whole and other.whole) or wide >= 0.9
 
 
 def _share_within(one: ColumnView, other: ColumnView) -> float:
