@@ -303,3 +303,10 @@ def test_names_are_read_as_they_are_typed(names: list[str]) -> None:
 def test_message_types_names_with_commas() -> None:
     said = output.as_typed("set columns=['Smith, Ann', 'Bob']", {"columns": "--columns"})
     assert said == """set --columns '"Smith, Ann",Bob'"""
+
+
+def test_as_typed_writes_an_option_without_a_value_for_true():
+    typed = {"quick": "--quick", "judges": "--judges"}
+    assert as_typed("sampling (quick=True fits it without)", typed) == "sampling (--quick fits it without)"
+    assert as_typed("run assay.rater_model(labels, quick=True)", typed) == "run --quick"
+    assert as_typed("set assay.read(path, judges=['True'], quick=True)", typed) == "set --judges True --quick"

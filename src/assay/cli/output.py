@@ -515,6 +515,8 @@ def as_typed(message: str, typed: Mapping[str, str]) -> str:
     'choose one with --where criterion=...'
     >>> as_typed("name the judges with judges=['gpt', ...]", {"judges": "--judges"})
     'name the judges with --judges gpt,...'
+    >>> as_typed("quick=True fits it without", {"quick": "--quick"})
+    '--quick fits it without'
     """
     message = message.replace("labels.where(...)", "--where COLUMN=VALUE")
     message = _WHERE.sub(lambda m: f"--where {m[1]}={_plain(m[2])}", message)
@@ -528,13 +530,15 @@ def as_typed(message: str, typed: Mapping[str, str]) -> str:
 def _arguments(match: re.Match[str], typed: Mapping[str, str]) -> str:
     """A call in Python as the options among its arguments; unchanged if it has none."""
     named = [(m[1], m[2]) for m in _KEYWORD.finditer(match[2]) if m[1] in typed]
-    return " ".join(f"{typed[name]} {_plain(value)}" for name, value in named) or match[0]
+    return " ".join(typed[name] if one == "True" else f"{typed[name]} {_plain(one)}" for name, one in named) or match[0]
 
 
 def _option(match: re.Match[str], typed: Mapping[str, str]) -> str:
     name, value, more = match[1], _plain(match[2]), match[3].replace("'", "")
     if name == "layout" and value == "wide" and "wide" in typed:
         return typed["wide"]
+    if name in typed and value == "True":
+        return typed[name]
     if name in typed:
         each = re.findall(r"'([^']*)': '([^']*)'", match[2]) if match[2][:1] == "{" else []
         return " ".join(f"{typed[name]} '{key}={one}'" for key, one in each) or f"{typed[name]} {value}{more}"
