@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from assay.errors import DesignError
+import assay
+from assay.errors import DataError, DesignError
 from assay.psychometrics.design import (
     Confounding,
     DisattenuationSettings,
@@ -368,3 +369,19 @@ def test_zero_tolerance_is_scale_free(scale, share, nothing):
     error = error.ravel() * np.sqrt(share * ((added - added.mean()) ** 2).sum() / 4)
     found = labels_of(cells, "p x r", "p", scale * (added + error))
     assert [t.name for t in found.terms] == (["p", "r,pr,e"] if nothing else ["p", "r", "pr,e"])
+
+
+def test_facets_without_a_column_are_refused_with_the_option_that_names_it() -> None:
+    labels = assay.simulate(30, 3, scale="1-5", seed=1)
+    with pytest.raises(DesignError) as refused:
+        assay.g_study(labels, design="i x r", object="i", facets={"r": "annotator"})
+    assert str(refused.value).startswith(
+        "no column is called 'i', as the design calls it: name the column of each facet with "
+        "facets={'i': '...', 'r': 'annotator'}; the table has item, annotator, label"
+    )
+    with pytest.raises(DesignError, match="called 'i', 'r', as the design calls them"):
+        assay.g_study(labels, design="i x r", object="i")
+    with pytest.raises(DataError, match="did you mean 'annotator'"):
+        assay.g_study(labels, design="item x annotators", object="item")
+    named = assay.g_study(labels, design="i x r", object="i", facets={"i": "item", "r": "annotator"})
+    assert set(named.table["quantity"]) >= {"σ²(i)", "σ²(r)", "σ²(ir,e)"}

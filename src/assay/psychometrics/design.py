@@ -15,8 +15,8 @@ from typing import Annotated, Any, ClassVar, Literal, Self
 
 import numpy as np
 
-from assay.data.annotations import Repeats
-from assay.errors import DesignError, counted, listing, unknown
+from assay.data.annotations import Annotations, Repeats
+from assay.errors import DesignError, counted, listing, nearest_name, unknown
 from assay.estimation.options import Limits, Settings, level_option, option, seed_option
 from assay.estimation.statistic import Floats, Ints
 from assay.statistics.components.blocks import (
@@ -378,6 +378,29 @@ def design_of(settings: DesignSettings) -> tuple[Design, dict[str, str]]:
     design.check_facets([settings.object], "object")
     design.check_facets(columns)
     return design, {f: columns.get(f, f) for f in design.facets}
+
+
+def require_columns(labels: Annotations, columns: Mapping[str, str]) -> set[str]:
+    """Return the columns of the facets; refuse facets that have none.
+
+    Raises
+    ------
+    DesignError
+        With the option that names the column of each facet.
+    DataError
+        For a column that is not in the table.
+    """
+    known = [*labels.labels.columns, *labels.items.columns, *labels.annotators.columns, *labels.names]
+    known = list(dict.fromkeys(known))
+    absent = [f for f, c in columns.items() if f == c and f not in known and nearest_name(f, known) is None]
+    if absent:
+        given = {f: columns[f] if f not in absent else "..." for f in columns}
+        raise DesignError(
+            f"no column is called {listing([repr(f) for f in absent])}, as the design calls "
+            f"{'it' if len(absent) == 1 else 'them'}: name the column of each facet with facets={given}; the table has "
+            f"{listing(known)}", option="facets",
+        )  # fmt: skip
+    return {labels.column_name(c) for c in columns.values()}
 
 
 class _Reader:

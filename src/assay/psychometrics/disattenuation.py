@@ -22,7 +22,7 @@ from assay.estimation.result import Exclusion, Result, Run, fingerprint_with
 from assay.estimation.statistic import Floats, Ints
 from assay.psychometrics import words
 from assay.psychometrics.components import Fitted, fit_components, weights
-from assay.psychometrics.design import CoefficientName, Design, DisattenuationSettings, design_of
+from assay.psychometrics.design import CoefficientName, Design, DisattenuationSettings, design_of, require_columns
 from assay.psychometrics.words import Finding
 from assay.reporting import pictures
 from assay.reporting.tables import interval
@@ -334,7 +334,7 @@ def disattenuated_correlation(labels: Annotations | Chunks, settings: Disattenua
     labels = labels.in_memory("a disattenuated correlation")
     design, columns = design_of(settings)
     pairs = _families(labels, settings)
-    used = {labels.column_name(c) for c in columns.values()}
+    used = require_columns(labels, columns)
     criteria = labels.criteria if len(labels.criteria) > 1 and "criterion" not in used else (None,)
     combinations_ = [(criterion, pair) for criterion in criteria for pair in pairs]
     each, excluded, data = [], [], []

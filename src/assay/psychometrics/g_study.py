@@ -27,7 +27,15 @@ from assay.psychometrics.components import (
     weights,
 )
 from assay.psychometrics.d_study import DStudy, compare_scenarios, project
-from assay.psychometrics.design import Design, DStudySettings, Estimator, GStudySettings, LoopSettings, design_of
+from assay.psychometrics.design import (
+    Design,
+    DStudySettings,
+    Estimator,
+    GStudySettings,
+    LoopSettings,
+    design_of,
+    require_columns,
+)
 from assay.statistics.components.reml import Ratio
 
 if TYPE_CHECKING:
@@ -282,7 +290,7 @@ def _parts(
     labels: Annotations, columns: Mapping[str, str], settings: GStudySettings
 ) -> Iterator[tuple[str | None, str | None, Annotations]]:
     """Each criterion and each value of the column ``by``, unless they are facets of the design."""
-    by, used = settings.by, {labels.column_name(c) for c in columns.values()}
+    by, used = settings.by, require_columns(labels, columns)
     if settings.annotators is not None:
         labels = labels.where(annotator=list(settings.annotators))
     separate = len(labels.criteria) > 1 and "criterion" not in used
