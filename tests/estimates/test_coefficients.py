@@ -141,3 +141,17 @@ def test_coefficients_of_a_wide_file_are_those_of_the_frame(tmp_path):
     assert found["quantity"].to_list() == ["intercept", "age"]
     # The judge's labels are the truth, so its least squares are those of all items.
     assert found["judge_only"][1] == pytest.approx(np.polyfit(age, truth, 1)[0])
+
+
+def test_slices_of_a_number_with_more_values_than_labelled_items_are_refused() -> None:
+    labels, _ = labelled(np.random.default_rng(5), n=200, some=60)
+    with pytest.raises(DesignError) as refused:
+        assay.estimate(labels, "gpt", by="length")
+    assert str(refused.value) == (
+        "'length' has 200 values, more than the 60 human-labelled items: slices without human labels cannot be "
+        "corrected. Group the values, or use target='coefficients' with regress=['length']"
+    )
+    with pytest.raises(DesignError, match="Group the values$"):
+        assay.estimate(labels, "gpt", by="item")
+    assert assay.estimate(labels, "gpt", target="coefficients", regress=["length"]).table.height == 2
+    assert assay.estimate(labels, "gpt", by="document").table["slice"].n_unique() == 40

@@ -526,6 +526,12 @@ def _slices(checks: SpotChecks, settings: EstimateSettings) -> tuple[list[tuple[
     if settings.by is None:
         return [(None, checks)], []
     column = item_column(_table_of(checks, settings.by), settings.by)
+    if (different := column.drop_nulls().n_unique()) > checks.n:
+        numbers = f", or use target='coefficients' with regress=['{settings.by}']" if column.dtype.is_numeric() else ""
+        raise DesignError(
+            f"'{settings.by}' has {different:,} values, more than the {checks.n} human-labelled items: slices without "
+            f"human labels cannot be corrected. Group the values{numbers}", option="by",
+        )  # fmt: skip
     parts: list[tuple[str | None, SpotChecks]] = []
     notes = []
     for value in natural([v for v in column.unique().to_list() if v is not None]):
