@@ -510,6 +510,17 @@ def test_record_exports_all_or_one(invited, tmp_path, run):
     assert not (tmp_path / "cho.zip").exists()
 
 
+def test_init_says_that_rows_without_ids_are_numbered(run, tmp_path):
+    (tmp_path / "items.csv").write_text("post,body\np00,Thanks!\np01,No.\n")
+    about = ("--items", str(tmp_path / "items.csv"), "--text", "body", "--ask", "How polite?", "--scale", "1-5")
+    code, _, err = run("init", str(tmp_path / "one"), *about)
+    assert (code, err) == (
+        0, "item ids: row numbers, added as column 'item' of items.csv; --id ... names another column\n"
+    )  # fmt: skip
+    code, _, err = run("init", str(tmp_path / "two"), *about, "--id", "post")
+    assert (code, err) == (0, "item ids: column 'post' of items.csv\n")
+
+
 def test_init_makes_a_study_from_a_sheet(run, tmp_path):
     (tmp_path / "posts.csv").write_text("Nr,Post text\n1,Thanks!\n2,No.\n")
     made = tmp_path / "polite"

@@ -178,7 +178,9 @@ def init(
             )
         made = init_from_sheet(folder, items, text or (), ask or "", scale or "", id)
         part = load_study(folder).config.items
-        note(f"item ids: column '{part.id}' of {part.file}")
+        numbered = (folder / str(part.file)).read_bytes() != items.read_bytes()
+        added, other = ("row numbers, added as ", "; --id ... names another column") if numbered else ("", "")
+        note(f"item ids: {added}column '{part.id}' of {part.file}{other}")
     for path in made:
         say(path)
 
