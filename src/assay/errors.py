@@ -185,6 +185,15 @@ def unknown_judge(name: object, judges: Sequence[str], humans: Sequence[str]) ->
     )
 
 
+def named_column(name: str, item: str, annotator: str, source: str) -> str:
+    """Return the message for an annotator whose labels have a column of a table with one row per label."""
+    return (
+        f"{source}: '{name}' is a column, not one of the annotators in '{annotator}', and each row is one label. Write "
+        f"the labels of '{name}' to a second file with one row per item, with the columns '{item}' and '{name}', and "
+        "name both files"
+    )
+
+
 def listing(names: Sequence[object], most: int = 8) -> str:
     """Return names for a message, shortened: ``a, b, c and 4 more``."""
     shown = ", ".join(str(n) for n in names[:most])

@@ -151,7 +151,7 @@ def test_slices_of_a_number_with_more_values_than_labelled_items_are_refused() -
         "'length' has 200 values, more than the 60 human-labelled items: slices without human labels cannot be "
         "corrected. Group the values, or use target='coefficients' with regress=['length']"
     )
-    with pytest.raises(DesignError, match="Group the values$"):
+    with pytest.raises(DesignError, match=r"Group the values$"):
         assay.estimate(labels, "gpt", by="item")
     assert assay.estimate(labels, "gpt", target="coefficients", regress=["length"]).table.height == 2
     assert assay.estimate(labels, "gpt", by="document").table["slice"].n_unique() == 40

@@ -47,7 +47,7 @@ from assay.data.values import (
     settle_labels,
     word_order,
 )
-from assay.errors import DataError, counted, listing, unknown
+from assay.errors import DataError, counted, listing, named_column, unknown
 from assay.estimation.options import option
 from assay.estimation.result import Exclusion
 
@@ -669,6 +669,9 @@ class _Sheet:
                         f"{self.source}: annotator '{name}' has no labels; fill column '{self.settings.label}', or "
                         f"remove the annotator from {which}=..."
                     )
+            for name in named:
+                if name in self.table.columns and name not in names:
+                    raise DataError(named_column(name, self.settings.item, self.settings.annotator, self.source))
         frame = pl.DataFrame({"annotator": list(names)}, schema={"annotator": pl.String})
         if about is not None:
             frame = frame.join(about, on="annotator", how="left", maintain_order="left")

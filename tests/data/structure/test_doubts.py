@@ -183,3 +183,21 @@ def test_a_column_of_the_same_labels_in_other_words_is_a_doubt():
     with pytest.raises(DataError, match=r"'cho' \(.*\) seems to hold labels as those of 'ann'"):
         assay.read(french, layout="wide")
     assert assay.read(french, layout="wide", columns=["ann", "bob"]).humans == ("ann", "bob")
+
+
+def test_judge_in_a_column_next_to_labels_of_people_is_refused_with_what_to_do(tmp_path):
+    """The advice, followed literally, reads one table."""
+    rows = [(f"t{k}", who, (k + len(who)) % 2, k % 2) for k in range(40) for who in ("a", "bb", "ccc")]
+    table = pl.DataFrame(rows, schema=["tweet_id", "worker", "stance", "gpt4o"], orient="row")
+    table.write_csv(tmp_path / "tweets.csv")
+    with pytest.raises(DataError) as refused:
+        assay.read(tmp_path / "tweets.csv", judges=["gpt4o"])
+    assert str(refused.value).endswith(
+        "'gpt4o' is a column, not one of the annotators in 'worker', and each row is one label. Write the labels of "
+        "'gpt4o' to a second file with one row per item, with the columns 'tweet_id' and 'gpt4o', and name both files"
+    )
+    table.select("tweet_id", "gpt4o").unique().write_csv(tmp_path / "judge.csv")
+    found = assay.read([tmp_path / "tweets.csv", tmp_path / "judge.csv"], judges=["gpt4o"])
+    assert (found.humans, found.judges, len(found)) == (("a", "bb", "ccc"), ("gpt4o",), 160)
+    with pytest.raises(DataError, match="judge 'gpt5' is not in "):
+        assay.read(tmp_path / "tweets.csv", judges=["gpt5"])
