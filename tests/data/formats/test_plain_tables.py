@@ -101,7 +101,9 @@ def test_read_arena_winners(winner, label):
     assert found.labels.rows(named=True) == [
         {"first": "m", "second": "n", "_row": 1, "label": label, "item": "battle 1", "annotator": "voters"}
     ]
-    assert [str(e) for e in found.reading.exclusions] == ["1 row: winner names neither model_a, model_b nor a tie"]
+    assert [str(e) for e in found.reading.exclusions] == [
+        "1 row: winner names neither model_a, model_b nor a tie ('nobody')"
+    ]
     assert found.reading.rows == 2
     assert found.reading.notes == ("comparisons read as votes: first is model_a, second is model_b; each is an item",)
 

@@ -705,8 +705,8 @@ def arena_rows(
     kept = votes.filter(pl.col("label").is_not_null()).drop(battle.winner, *spent)
     out = votes.height - kept.height
     unread = frame.filter(label.is_null() & frame[battle.winner].is_not_null())[battle.winner].cast(pl.String)
+    words = listing([repr(v) for v in unread.unique(maintain_order=True)], 4)
     if len(unread) * 2 > frame.height or not kept.height:
-        words = listing([repr(v) for v in unread.unique(maintain_order=True)], 4)
         raise DataError(
             f"{source}: '{battle.winner}' names no winner in {counted(len(unread), 'row')} ({words}); it must "
             f"contain a side (a name in '{battle.first}' or '{battle.second}', or words such as {battle.first}, "
@@ -721,7 +721,9 @@ def arena_rows(
         again = "repeat" not in kept.columns and bool(named or asked)
         kept, said = _repeated_votes(kept, named or "item") if again else (kept, [])
         notes += said
-    neither = f"{battle.winner} names neither {battle.first}, {battle.second} nor a tie"
+    neither = f"{battle.winner} names neither {battle.first}, {battle.second} nor a tie" + (
+        f" ({words})" if words else ""
+    )
     gone = (Exclusion("row", out, neither),) if out else ()
     if annotator is not None and annotator != "annotator":
         kept = kept.drop("annotator")
