@@ -687,8 +687,7 @@ def arena_rows(
     others = [c for c in frame.columns if c not in (voter, battle.winner, "_row")]
     if named is None and not asked and voter is not None:
         named = question_of(frame, others, voter)
-    by_values = voter is None
-    if voter is None:
+    if by_values := voter is None:
         named, voter = voter_of(frame, [c for c in others if c in rest], others, named or asked)
     label = votes_in(frame, battle)
     graded = bool((label.abs() > 1).any())
