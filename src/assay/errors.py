@@ -185,7 +185,7 @@ def unknown_judge(name: object, judges: Sequence[str], humans: Sequence[str]) ->
     )
 
 
-def named_column(name: str, item: str, annotator: str, source: str) -> str:
+def named_column(name: str, item: object, annotator: object, source: str) -> str:
     """Return the message for an annotator whose labels have a column of a table with one row per label."""
     return (
         f"{source}: '{name}' is a column, not one of the annotators in '{annotator}', and each row is one label. Write "

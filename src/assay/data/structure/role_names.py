@@ -232,9 +232,6 @@ def same_except_spelling(names: Iterable[str]) -> list[tuple[str, ...]]:
 
 # -- who voted -----------------------------------------------------------------------------------------
 
-MOSTLY = 0.5
-"""Share of the questions that have votes of several values of a column above which it is not an attribute of them."""
-
 MOST_VOTERS = 100
 """Values of a column from which names of models among them do not show that it names who voted."""
 
@@ -249,7 +246,11 @@ def voter_of(
     for name in columns:
         if name != question and _has_people_and_models(frame[name]):
             found = question or question_of(frame, [c for c in others if c != name], name)
-            if found and frame.group_by(found).agg(pl.col(name).n_unique() > 1)[name].mean() > MOSTLY:
+            if (
+                found
+                and 2 * frame.group_by(found).agg(pl.col(name).n_unique())[name].gt(1).sum()
+                > frame.select(found).n_unique()
+            ):
                 return (found if isinstance(found, str) else None), name
     return (question if isinstance(question, str) else None), None
 
