@@ -126,7 +126,9 @@ def parse_numbers(
     if not len(unread):
         note = f"labels parsed as numbers with a decimal {decimal}" if decimal else ""
         return Numbers(read, missing, plain=decimal is None, note=note)
-    for notation in (_symbols, _brackets, _footnotes, _units, _percents, _parts, _grouped, _fractions, _decimals):
+    # Most columns are words, where each notation would be looked for in vain.
+    words = scale is None and len(unread) == len(texts.drop_nulls()) and not unread.str.contains(r"\p{N}").any()
+    for notation in (_symbols, *(() if words else _WITH_DIGITS)):
         found = notation(texts, unread, scale, decimal)
         if found is not None and notation is _symbols and missing.any() and texts.str.contains(r"\+").any():
             mark = bare.filter(missing)[0]
@@ -134,6 +136,8 @@ def parse_numbers(
             return _ambiguous_reading(texts, f"{words}, or write 0 for the lowest (codes={{...}})")
         if found is not None:
             return replace(found, missing=missing)
+    if words:
+        return None
     found = _find_ambiguity(texts, read) if scale is None else Numbers(read, missing)
     return None if found is None else replace(found, missing=missing)
 
@@ -316,6 +320,10 @@ def _parts(texts: pl.Series, unread: pl.Series, scale: Scale | None, decimal: De
     steps = bool((part.drop_nulls() % 1 == 0).all())
     implied = Ordinal(low, int(top)) if steps else Interval(low, top)
     return replace(_plain_reading(part, f"labels such as '{example}' parsed as numbers up to {top:g}"), scale=implied)
+
+
+_WITH_DIGITS = (_brackets, _footnotes, _units, _percents, _parts, _grouped, _fractions, _decimals)
+"""The notations of labels with digits, in the order in which they are looked for."""
 
 
 # -- ambiguous notations ------------------------------------------------------------------------------------
