@@ -35,6 +35,7 @@ SMALL = {
     "raters": "--numbers 1",
     "serving": "people --people 6 --answers 2 --think 0.1 --kills 0 --items 50",
     "similarity": "--items 3 --outputs 2 --words 8",
+    "timings": "trace",
     "trace": "",
     "verdict_worlds": "--studies 1 copies",
     "watch_and_route": "alarms --studies 1",
