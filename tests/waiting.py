@@ -10,7 +10,11 @@ T = TypeVar("T")
 
 
 def wait_until(
-    condition: Callable[[], T | None], wrong: str | Callable[[], str], *, seconds: float = 60, every: float = 0.02
+    condition: Callable[[], T | None],
+    wrong: str | Callable[[], str],
+    *,
+    seconds: float = 60,
+    every: float | None = None,
 ) -> T:
     """What the condition gives, once that is true.
 
@@ -22,14 +26,16 @@ def wait_until(
         What is said at the deadline.
     seconds : float
         Until the deadline.
-    every : float
-        Seconds between two looks.
+    every : float, optional
+        Seconds between two looks. When not given a tenth of the time waited, at most a quarter of a second: a look
+        takes processor time from what is waited for.
     """
-    deadline = time.monotonic() + seconds
+    start = time.monotonic()
     while True:
         found = condition()
         if found:
             return found
-        if time.monotonic() > deadline:
+        waited = time.monotonic() - start
+        if waited > seconds:
             raise AssertionError(wrong if isinstance(wrong, str) else wrong())
-        time.sleep(every)
+        time.sleep(min(max(waited / 10, 0.01), 0.25) if every is None else every)
