@@ -4,8 +4,8 @@
     python benchmarks/timings.py --large         # also 100 million labels: another half hour and 30 GB of disk
     python benchmarks/timings.py alt_test chunks # some of them
 
-Each script runs in a process of its own, one after the other, and what it prints follows its command. Alternatives that
-are not installed are left out by the scripts, which say so: ``python -m pip install krippendorff pingouin evalica dask
+Each script runs in a separate process, one after the other, and what it prints follows its command. Alternatives that
+are not installed are left out, with a remark: ``python -m pip install krippendorff pingouin evalica dask
 distributed bert-score``, and Debian's ``r-cran-lme4`` and ``jags``.
 """
 

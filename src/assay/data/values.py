@@ -127,8 +127,8 @@ def parse_numbers(
         note = f"labels parsed as numbers with a decimal {decimal}" if decimal else ""
         return Numbers(read, missing, plain=decimal is None, note=note)
     # Most columns are words, where each notation would be looked for in vain.
-    words = scale is None and len(unread) == len(texts.drop_nulls()) and not unread.str.contains(r"\p{N}").any()
-    for notation in (_symbols, *(() if words else _WITH_DIGITS)):
+    no_digits = scale is None and len(unread) == len(texts.drop_nulls()) and not unread.str.contains(r"\p{N}").any()
+    for notation in (_symbols, *(() if no_digits else _WITH_DIGITS)):
         found = notation(texts, unread, scale, decimal)
         if found is not None and notation is _symbols and missing.any() and texts.str.contains(r"\+").any():
             mark = bare.filter(missing)[0]
@@ -136,9 +136,7 @@ def parse_numbers(
             return _ambiguous_reading(texts, f"{words}, or write 0 for the lowest (codes={{...}})")
         if found is not None:
             return replace(found, missing=missing)
-    if words:
-        return None
-    found = _find_ambiguity(texts, read) if scale is None else Numbers(read, missing)
+    found = None if no_digits else _find_ambiguity(texts, read) if scale is None else Numbers(read, missing)
     return None if found is None else replace(found, missing=missing)
 
 
