@@ -550,10 +550,7 @@ def unknown_value(source: ChunkSource) -> DataError | None:
         seen = pl.scan_parquet(list(source.files)).select(pl.col(column).unique()).collect(engine="streaming")
         values = natural(v for v in seen[column].to_list() if v is not None)
         if value not in (*values, *([None] if seen[column].null_count() else [])):
-            return DataError(unknown(column, value, values, f"'{source.files[0]}'" + _and_more(source)))
+            first, *others = source.files
+            more = f" and {counted(len(others), 'other file')}" if others else ""
+            return DataError(unknown(column, value, values, f"'{first}'{more}"))
     return None
-
-
-def _and_more(source: ChunkSource) -> str:
-    others = len(source.files) - 1
-    return f" and {counted(others, 'other file')}" if others else ""

@@ -172,7 +172,7 @@ def repeated_symbols(labels: Sequence[str]) -> dict[str, float]:
     """
     bare = {label: label.strip().replace("\ufe0f", "") for label in labels}
     symbols = list(dict.fromkeys(one for text in bare.values() for one in text))
-    if not symbols or len(symbols) > 2 or not all(_is_symbol(one) for one in symbols):
+    if not symbols or len(symbols) > 2 or not all(one in "+*•" or unicodedata.category(one) == "So" for one in symbols):
         return {}
     if len(symbols) == 2 and len({len(text) for text in bare.values()}) > 1:
         return {}
@@ -181,10 +181,6 @@ def repeated_symbols(labels: Sequence[str]) -> dict[str, float]:
         if max(counts.values()) > 1 and all(text.startswith(full * counts[one]) for one, text in bare.items()):
             return {label: float(count) for label, count in counts.items()} if len(set(counts.values())) > 1 else {}
     return {}
-
-
-def _is_symbol(one: str) -> bool:
-    return one in "+*•" or unicodedata.category(one) == "So"
 
 
 def options_in_words(options: Mapping[str, Any]) -> str:

@@ -120,15 +120,13 @@ def parse_numbers(
     if texts.null_count() == len(texts) and scale is None:
         return None
     read = plain_numbers(texts) if decimal is None else _parse_notation(texts, decimal)
-    unread = (
-        texts[:0] if read.null_count() == texts.null_count() else texts.filter(read.is_null() & texts.is_not_null())
-    )
-    if not len(unread):
+    if read.null_count() == texts.null_count():
         note = f"labels parsed as numbers with a decimal {decimal}" if decimal else ""
         return Numbers(read, missing, plain=decimal is None, note=note)
+    unread = texts.filter(read.is_null() & texts.is_not_null())
     # Most columns are words, where each notation would be looked for in vain.
     no_digits = scale is None and len(unread) == len(texts.drop_nulls()) and not unread.str.contains(r"\p{N}").any()
-    for notation in (_symbols, *(() if no_digits else _WITH_DIGITS)):
+    for notation in _FORMS[:1] if no_digits else _FORMS:
         found = notation(texts, unread, scale, decimal)
         if found is not None and notation is _symbols and missing.any() and texts.str.contains(r"\+").any():
             mark = bare.filter(missing)[0]
@@ -136,8 +134,10 @@ def parse_numbers(
             return _ambiguous_reading(texts, f"{words}, or write 0 for the lowest (codes={{...}})")
         if found is not None:
             return replace(found, missing=missing)
-    found = None if no_digits else _find_ambiguity(texts, read) if scale is None else Numbers(read, missing)
-    return None if found is None else replace(found, missing=missing)
+    if scale is not None:
+        return Numbers(read, missing)
+    ambiguous = None if no_digits else _find_ambiguity(texts, read)
+    return ambiguous and replace(ambiguous, missing=missing)
 
 
 _PADDED = r"^0\d{2,}$"
@@ -320,8 +320,8 @@ def _parts(texts: pl.Series, unread: pl.Series, scale: Scale | None, decimal: De
     return replace(_plain_reading(part, f"labels such as '{example}' parsed as numbers up to {top:g}"), scale=implied)
 
 
-_WITH_DIGITS = (_brackets, _footnotes, _units, _percents, _parts, _grouped, _fractions, _decimals)
-"""The notations of labels with digits, in the order in which they are looked for."""
+_FORMS = (_symbols, _brackets, _footnotes, _units, _percents, _parts, _grouped, _fractions, _decimals)
+"""In the order in which they are looked for; all except the first have digits."""
 
 
 # -- ambiguous notations ------------------------------------------------------------------------------------
