@@ -27,64 +27,104 @@ _SENTENCE_ENDS = re.compile(r"(?<=[.!?。！？])(?<!\bi\.e\.)(?<!\be\.g\.)[\"�
 _ITEM = (
     rf"(?:{THING}s?|article|review|tweet|comment|message|post(?:ing)?|essay|statement|claim|passage|story|document|paper"
     r"|submission|conversation|dialogue|email|paragraph|reply|snippet|speech|abstract|solution|piece|work|content"
-    r"|incident|sample|sentiment|tone|label|category|class|stance|relation(?:ship)?|verdict|rating|grade|score|quality"
-    r"|topic|subject|theme|emotion|mood|attitude|feeling|level|severity|classification|similarity|position|view|opinion"
-    r"|judge?ment|relevanc[ey]|fit|impression|assessment|hypothesis|code|reviewer|author|writer|speaker|user|student|learner|customer)"
+    r"|incident|sample|explanation|instructions?|directions?|argument|utterance|request|case|issue|problem|matter|ticket"
+    r"|poem|letter|proposal|report|wording|language|move|risk|potential|priority|urgency|quality|severity|level"
+    r"|sentiment|tone|label|category|class|stance|relation(?:ship)?|verdict|rating|grade|score|department|team|queue"
+    r"|topic|subject|theme|emotion|mood|attitude|feeling|classification|similarity|position|view|opinion"
+    r"|judge?ment|relevanc[ey]|fit|impression|assessment|hypothesis|code"
+    r"|reviewer|author|writer|speaker|user|student|learner|customer|teacher)"
 )
 """What is judged, who wrote it, and what is asked about it."""
 
 _OF_PART = r"(?:first|second|third|last|opening|closing|following|previous|other|earlier|next|reference|gold|original)"
 _PLACE = r"(?:here|overall|itself|throughout|as\s+a\s+whole)"
-_WHICH = r"(?:\s+(?:of|in|by|from|about|between)\s+(?:(?:the|this|that)\s+)?[\w'-]+(?:\s+[\w'-]+)?)?"
+_WHICH = r"(?:\s+(?:of|in|by|from|about|between|for)\s+(?:(?:the|this|that)\s+)?[\w'-]+(?:\s+[\w'-]+)?)?"
 _SUBJECT = (
-    r"(?:(?<!\bof )\b(?:it|this|that|everything|they)"
-    rf"|(?<!\bof )\b(?:the|this|that|your|its|their|his|her|my)\s+(?:(?!{_OF_PART}\s)[\w'-]+\s+){{0,2}}{_ITEM}"
+    r"(?:(?<!\bof )\b(?:it|this|that|everything|they|s?he)"
+    rf"|(?<!\bof )\b(?:the|this|that|these|your|its|their|his|her|my)\s+(?:(?!{_OF_PART}\s)[\w'-]+\s+){{0,2}}{_ITEM}"
     rf"{_WHICH}(?:\s+{_PLACE})?"
     rf"|^\W*(?:overall\s+)?{_ITEM}|\b(?:das|der|die|le|la|el|il|lo)\s+\w+)"
 )
 _IS = (
-    r"(?:\s+(?:is|are|was|were|seems|appears|reads|sounds|feels|looks|remains|ist|est|es|è|é)|'s)"
-    r"(?:\s+(?:to\s+be|as|like))?"
+    r"(?:\s+(?:\w+ly\s+)?(?:is|are|was|were|seems|appears|reads|sounds|feels|looks|remains|stays|comes\s+(?:across|off)"
+    r"|strikes\s+me|functions|acts|works|ist|est|es|è|é)|'s)(?:\s+(?:to\s+be|as|like))?"
 )
 _OBJECT = r"(?:it|(?:the|this|that|your)\s+[\w'-]+|this|that)"
+_SETS = (
+    r"(?:call|consider|deem|find|label|mark|tag|flag|treat|regard|view|rank|send|put|peg|slot|forward|describe|judge|rate"
+    r"|grade|code|file|place|route|characteri[sz]e|categori[sz]e|class|classify|identify|score|recommend|go|opt|lean|settle"
+    r"|choose|select|pick|assign|give|award|vote|call|land|conclude|answer|say)"
+)
+"""Verbs of a judge: ``I'd send this one to the``, ``it should be routed to``."""
+
+_IS_SET = (
+    r"(?:label+ed|classified|classed|categori[sz]ed|tagged|flagged|rated|graded|described|considered|coded|marked|deemed"
+    r"|judged|treated|handled|regarded|viewed|seen|routed|sent|filed|placed|put|assigned|forwarded|characteri[sz]ed|scored"
+    r"|ranked|directed|recorded)"
+)
+_GETS = (
+    r"(?<!\bto )(?:(?:gets|getting|earn(?:s|ing)?|deserv(?:es?|ing)|merit(?:s|ing)?|receiv(?:es?|ing)|warrant(?:s|ing)?|fit(?:s|ting)?"
+    r"|match(?:es|ing)?|reach(?:es|ing)?|hits?|constitut(?:es?|ing)|represents?|reflects?"
+    r"|(?:correspond|amount)(?:s|ing)?\s+to|(?:count|qualif|serv|function|act|pass)(?:y|e|ies|es|s|ying|ing)?\s+as)"
+    r"|(?:fall|fit|belong|goes|go|com|land|lean|tend|sit)(?:s|es|e|ing)?\s+(?:\w+\s+)?"
+    r"(?:under|in|into|to|within|with|at|around|towards?))"
+)
 _JUDGED = (
-    r"\b(?:call(?:ing)?|consider|deem|judge|find|found|label(?:ling|ing)?|rate|mark|classify"  # dialect: kept
-    r"|categori[sz]e|tag|flag|grade"
-    rf"|describe|code)\s+{_OBJECT}(?:\s+(?:as|to\s+be))?"
+    rf"\bI(?:'d|'m|'ll|'ve)?\s+(?:[\w'-]+\s+){{0,3}}?{_SETS}(?:t?ing)?(?:\s+(?!that\b)[\w'-]+){{0,5}}?"
+    rf"|\b(?:call|consider|deem|judge|find|label|rate|mark|classify|categori[sz]e|tag|flag|grade|describe|code)(?:ing)?"
+    rf"\s+{_OBJECT}(?:\s+(?:as|to\s+be))?|\bfound\s+{_OBJECT}"
     rf"|\b(?:file|put|place)\s+{_OBJECT}\s+(?:under|in|into|with|at)"
     rf"|\b(?:makes?|making|renders?|leaves)\s+{_OBJECT}{_WHICH}"
-    r"|\b(?:labell?ed|classified|classed|categori[sz]ed|tagged|flagged|rated|graded|described|considered|coded|marked)(?:\s+as)?"
-    r"|\b(?:treated|handled|regarded|viewed|seen)\s+as"
-    r"|\b(?:falls?|fits?|belongs?|goes|comes)\s+(?:\w+\s+)?(?:under|in|into|to|within)"
-    r"|\b(?:gets|earns|deserves|merits|receives|warrants"
-    r"|fits?|matches|reaches|constitutes|corresponds\s+to|counts\s+as|qualifies\s+as|serves\s+as|amounts\s+to)"
+    rf"|\b{_IS_SET}(?:\s+(?:as|to|under|in|into|with|at))?|\b{_GETS}"
     r"|\b(?:deals?|dealing|concerned)\s+(?:\w+ly\s+)?with|\bfocus(?:es|ed)?\s+(?:\w+ly\s+)?on"
     r"|\bis\s+(?:primarily|mainly|mostly|chiefly|really)\s+about"
-    r"|\b(?:it|this|(?:the|this)\s+(?:article|text|piece|passage|story|document|paper|question|email))\s+is\s+about"
-    rf"|{_SUBJECT}\s+(?:\w+ly\s+)?(?:expresses|conveys|concerns|shows|displays|is\s+at)"
-    r"|\b(?:we\s+have|there\s+is|I\s+(?:see|detect|choose|select)|would\s+(?:choose|select|answer)|i\.e\.,?|namely)"
+    r"|\b(?:it|this|(?:the|this)\s+(?:article|text|piece|passage|story|document|paper|question|email))(?:\s+is|'s)\s+about"
+    rf"|{_SUBJECT}\s+(?:is\s+)?(?:\w+ly\s+)?(?:express|convey|concern|show|display|us|offer|is\s+at)(?:e?s|ing)?"
+    rf"|^\W*(?:so\s+)?{_SUBJECT}\s[^,;:]{{0,120}}\s(?:and|but)\s+(?:is|was|are)"
+    r"|\b(?:we\s+have(?:\s+here)?|what\s+we\s+have\s+here\s+is|there\s+is|I\s+(?:see|detect)"
+    r"|would\s+(?:choose|select|answer)|i\.e\.,?|namely)"
+    r"|\b(?:my|(?:the|a)\s+(?:\w+ly\s+)?(?:best|right|appropriate|correct|closest|proper|suitable|fitting|likeliest|nearest"
+    r"|(?:most|better|more)\s+\w+))\s+[\w'-]+(?:\s+(?:for|to)\s+[\w'-]+(?:\s+[\w'-]+)?)?\s+(?:is|would\s+be)(?:\s+to)?"
     r"|\bleans?(?:\s+\w+ly)?(?:\s+towards?)?"
+    r"|\bnot\s+[^.;]{1,60}?(?:\bbut|,\s+(?:but|only|rather|just|merely))(?:\s+(?:only|rather|just|merely))?"
 )
 _QUALIFIERS = (
     r"(?:\s*[,:]?\s+(?:an?|the|more|most|likely|best|clear(?:ly)?|definitely|certainly|primarily|mainly|overall|simply"
     r"|plainly|therefore|thus|ultimately|generally|still|also|just|really|indeed|obviously|essentially|predominantly"
     r"|undoubtedly|unambiguously|explicitly|fully|completely|strictly|purely|roughly|around|approximately|rather|solid"
-    r"|strong|case|example|in|at|on|of|under|as|with|towards?|category|class|code|level|label|type|kind))*"
+    r"|strong|case|example|in|at|on|of|under|as|with|towards?|category|class|code|level|label|type|kind|being))*"
 )
 _LEAD = re.compile(rf"(?:{_SUBJECT}{_IS}|{_JUDGED}){_QUALIFIERS}\s*[\"“'‘`*_(]*$", re.IGNORECASE)
 """What leads to the label of the item: ``The review is clearly``, ``I'd call this``, ``It falls under``."""
 
-_I = re.compile(r"(?:^|[,:]\s+)(?:so\s+)?I\s+(?:do\s+|would\s+|therefore\s+)?$", re.IGNORECASE)
+_I = re.compile(
+    r"(?:^|[,:]\s+)(?:so\s+)?(?:I(?:\s+do|\s+therefore)?|(I'd|I\s+would))\s+[*_\"]*$"
+    r"|\b(?:recommend(?:ation)?|decision|verdict|decide|choose|opt|leaning)\b[^.,;:]{0,40}\s(to)\s+[*_\"]*$",
+    re.IGNORECASE,
+)
 """And to one that is a verb: ``I strongly disagree.``"""
+
+_FIRST = re.compile(
+    rf"(?:^|[,:;]\s|\bI\s+(?:think|believe|feel)|\b(?:so|that|overall|balance))\s*(?:(?:an?|the)\s+)?[\"“'‘`*_(]*$", re.IGNORECASE
+)
+_FITS = re.compile(
+    r"[\"”'’`*_)]*\s+(?:(?:is|are|seems|feels|looks|sounds|appears|would\s+be|strikes|comes|works|best|most|makes|probably"
+    r"|clearly|really|certainly|also|still|perhaps)\b[^.;:!?,\n]{0,40}?\b)?"
+    r"(?:fits?|applies|suits?|match(?:es)?|describes|captures|reflects|represents|summari[sz]es|sums|fair|right|appropriate"
+    r"|suitable|accurate|reasonable|fitting|justified|warranted|apt|correct|best|closest|label|category|option|choice|pick"
+    r"|call|answer|rating|score|verdict|grade|classification|description|sense)\b(?P<rest>[^.;:!?,\n]*)",
+    re.IGNORECASE,
+)
+"""What says of the label before it that it is right: ``Half true is probably the most accurate description``."""
 
 _UNREAL = re.compile(
     r"\b(?:could|might|may|should(?!\s+be\s+\w+ed\b)|cannot|can't"  # dialect: kept
     r"|if|whether|unless|until|were\s+(?:it|the)|had\s+(?:it|the)"
-    r"|would\s+(?!call|say|classify|label|rate|describe|consider|mark|judge|deem|categori[sz]e|grade|tag|flag"
-    r"|be\s+my|fall|belong|choose|select|answer|go\s+with)"
+    rf"|would\s+(?!(?:\w+ly\s+)?{_SETS}\b|be\s+(?:my|to)\b|be\s+\w+\W*$|(?:fall|belong|count|qualify|fit|function|serve)\b)"
     r"|some\s+(?:readers|people)|depends|supposed|expected|intended|meant|asked|asks|instructions?|prompt|rubric|example"
     rf"|first(?!\s+(?:one|{THING}))|initially|at\s+a\s+glance|tempt\w*|previous\w*|usually|typically|often|sometimes"
     r"|partly|partially|mostly(?!\s+about)|somewhat|almost|nearly|barely|hardly"
+    r"|declin\w+|refus(?:e|es|ed|ing)|unable|hesita\w+|reluctant|avoid\w*|resist\w*|chances?|odds|probability|likelihood"
     r"|not|never|no|neither|nor|without|doubt\w*|unclear|impossible|quote[sd]?|says|said|claims|titled?|called|thinks|believes|feels\s+that|hopes|wants|wonders"
     r"|knows|notes|explains|wenn|falls(?!\s+(?:\w+\s+)?(?:under|in|into|within)\b)|si|nicht|kein\w*|pas|non|não)\b"
     r"|n't\b|\?",
@@ -100,8 +140,9 @@ _DENIES = re.compile(
 )
 """What directly leads to a label that is not the item's."""
 
+_DEGREE_OF = r"(?:risk|priority|quality|severity|urgency|level)"
 _AFTER = re.compile(
-    r"[\"”'’`*_)\]]*(?:\s+(?:about\s+(?:this|it)|in\s+(?:tone|nature|sentiment|content|general|quality|this\s+\w+)"
+    rf"[\"”'’`*_)\]]*(?:-{_DEGREE_OF})?(?:\s+(?:about\s+(?:this|it)|in\s+(?:tone|nature|sentiment|content|general|quality|this\s+\w+)"
     rf"|{_PLACE}|(?:{_ITEM}|description|account)(?:\s+of\b[^.,;]*)?|best|language|behaviou?r|material|news|one|case|example))*[\"”'’`*_)]*"
     r"(?:\s*(?:[.,;:!)(—–]|$|\s-\s)|\s+(?:because|since|as|due|given|with|rather|and|for|from|to|about|towards?"
     r"|where|but|though|although|while|even|instead|which|when|despite|not|per)\b)",
@@ -121,10 +162,16 @@ def _is_long(text: str) -> bool:
     return len(text) > LONGEST_PROSE or re.search(r"\s{20}", text) is not None
 
 
+_REFUSES = re.compile(
+    r"\bI\s+(?:can(?:no|')t|cannot|won't|will\s+not)\s+(?:help|assist|comply|rate|judge|label|classify|provide|score)\b",
+    re.IGNORECASE,
+)
+
+
 def find_only_label(text: str, scale: Scale) -> Iterator[Statement]:
     """``The article deals primarily with politics.``: the only label that a short text says of the item."""
     options = [str(one) for one in scale.categories or ()]
-    if _is_long(text) or scale.numeric or scale.kind not in ("nominal", "ordinal") or not options:
+    if _is_long(text) or _REFUSES.search(text) or scale.numeric or scale.kind not in ("nominal", "ordinal") or not options:
         return
     said: dict[Label, int] = {}
     sentences = list(_sentences(text))
@@ -142,13 +189,14 @@ def find_only_label(text: str, scale: Scale) -> Iterator[Statement]:
                 or not _is_meant(text, start, before, start + found.end())
             ):
                 continue
-            verb = _I.search(before) is not None and re.match(
-                r"\s*(?:[.!]|$|with\s+(?:this|that|the)\s+(?:statement|claim|item|sentence|author|view|idea)\b)", rest
-            )
+            subject = _I.search(before)
+            verb = subject is not None and _VERB_ENDS.match(rest)
+            verb = verb and (verb[1] is None or subject[1] or subject[2])
             alone = not before.strip() and re.fullmatch(rf"\s+{_ITEM}\W*", rest, re.IGNORECASE)  # Negative sentiment.
-            if not verb and not alone and _LEAD.search(before) is None:
+            fits = is_fitting(before, rest)
+            if not verb and not alone and not fits and _LEAD.search(before) is None:
                 said.setdefault(label, -1)  # merely mentioned
-            elif verb or alone or (_AFTER.match(rest) and not is_in_doubt(rest, label, scale)):
+            elif verb or alone or ((fits or _AFTER.match(rest)) and not is_in_doubt(rest, label, scale)):
                 said[label] = start
             else:
                 return
@@ -156,6 +204,19 @@ def find_only_label(text: str, scale: Scale) -> Iterator[Statement]:
         ((label, at),) = said.items()
         if at >= 0:
             yield Statement(at, len(text), label)
+
+
+_VERB_ENDS = re.compile(
+    r"\W*(?:[.!]|$|with\s+(?:this|that|the)\s+(?:statement|claim|item|sentence|author|view|idea)\b"
+    rf"|((?:it|this|that|(?:the|this)\s+{_ITEM})\b(?!\s+(?:if|when)\b)))",
+    re.IGNORECASE,
+)
+
+
+def is_fitting(before: str, rest: str) -> bool:
+    """Whether a clause begins with a label and says that it is right."""
+    fits = _FITS.match(rest) if _FIRST.search(before) else None
+    return fits is not None and _UNREAL.search(fits[0].replace("would be", "").replace("partially", "")) is None
 
 
 def _is_meant(text: str, start: int, before: str, end: int) -> bool:
@@ -180,7 +241,7 @@ def _mentions(sentence: str, options: list[str]) -> Iterator[re.Match[str]]:
     ordered = sorted(options, key=len, reverse=True)
     words = "|".join(r"[\s_-]+".join(map(re.escape, re.split(r"[\s_-]+", one))) for one in ordered)
     in_case = any(len(one) < 3 or one.isupper() for one in options)
-    return re.finditer(rf"(?<![\w'’-])(?:{words})(?![\w'’]|-\w)", sentence, 0 if in_case else re.IGNORECASE)
+    return re.finditer(rf"(?<![\w'’-])(?:{words})(?![\w'’]|[*_]*-(?!{_DEGREE_OF}\b)\w)", sentence, 0 if in_case else re.IGNORECASE)
 
 
 # -- numbers ---------------------------------------------------------------------------------------------
@@ -231,8 +292,8 @@ def find_only_number(text: str, scale: Scale) -> Iterator[Statement]:
     before, rest = sentence[: one.start()], sentence[end:]
     is_named = unit is not None and unit[0].endswith("scale")  # 4.0 on the similarity scale
     label = label_on_scale(sentence[one.start() : one.end() if is_named else end], scale)
-    leads = _VALUE_LEAD.search(before) or (unit is not None and not before.strip(" *_-\"'`"))
-    if label is None or not leads or not _VALUE_AFTER.match(rest) or is_in_doubt(rest, label, scale):
+    leads = is_fitting(before, rest) or _VALUE_LEAD.search(before) or (unit is not None and not before.strip(" *_-\"'`"))
+    if label is None or not leads or not (_VALUE_AFTER.match(rest) or is_fitting(before, rest)) or is_in_doubt(rest, label, scale):
         return
     if _is_meant(text, start, before, start + end):
         yield Statement(start, start + end, label)

@@ -98,8 +98,8 @@ def objects(text: str) -> Iterator[tuple[int, int, Any]]:
             value, end = DECODER.raw_decode(text, position)
         except (json.JSONDecodeError, RecursionError):
             whole = _BRACES.match(text, position)
-            value = None if whole is None else _repair(whole[0])
-            end = position + 1 if whole is None or value is None else whole.end()
+            value = _repair(f'{text[position:]}"}}' if whole is None else whole[0])
+            end = position + 1 if value is None else len(text) if whole is None else whole.end()
         if value is not None:
             yield position, end, value
         position = text.find("{", end)
@@ -275,8 +275,7 @@ def _value_label(value: Any, scale: Scale) -> Any:
     if isinstance(value, list) and len(value) == 1:
         value = value[0]
     if isinstance(value, dict):
-        inner = any(str(k).casefold() in LABEL_KEYS for k in value)
-        return _object_label(value, scale)[0] if inner else None
+        return _object_label(value, scale)[0]
     return stated_label(value, scale)
 
 
@@ -299,6 +298,7 @@ _MARKS = (
         r"\[(?:RESULT|ANSWER|SCORE|RATING|LABEL|VERDICT|FINAL)\]\s*[:=]?\s*(?P<said>[^\s\[\]][^\n\[\]]{0,200})"
         r"|\[(?:RESULT|ANSWER|SCORE|RATING|LABEL|VERDICT|FINAL)\s*[:=]\s*(?P<inside>[^\n\[\]]{1,200})\]"
     ),
+    re.compile(r"^[^\w\n]*\w+\(\s*\w+\s*=\s*[\"'](?P<said>[^\"'\n]{1,200})[\"']\s*\)\]?\W*$"),
     re.compile(r"\\boxed\{\s*(?:\\[a-z]+\{\s*)*(?P<said>[^{}]{1,200}?)\}"),
 )
 
@@ -397,7 +397,7 @@ _OF_OTHERS = re.compile(
     r"requested|demands?|wants?|(?<!the )(?<!this )claims?|thinks?|believes?|hopes?)\b"
     r"|\b(?:instead of|rather than|not|never|don't|won't|ignore|asked to|"
     r"told to|instructed to|if|e\.g\.,?|such as)"
-    r"\s+(?:\w+\s+){0,3}[\"'`*]*$",
+    r"\s+(?:(?!but\b)\w+\s+){0,3}[\"'`*]*$",
     re.IGNORECASE,
 )
 _PASSAGE = (
@@ -715,7 +715,7 @@ _KEYED = re.compile(
 _ASIDE = re.compile(
     r"\b(?:number|count|words?|length|time|date|year|age|page|line|step|item|part|points?|paragraph|sentence|confidence"
     r"|certainty|probability|likelihood|temperature|note(?!\s(?:(?:finale|globale|générale|totale)\s?)?$)|example|option|reasons?|reasoning|explanation|question"
-    r"|criteri\w+|scale|range|min\w*|max\w*|first|initial|preliminary|tentative|draft|previous|average|mean|\w+'s)\b",
+    r"|criteri\w+|scale|range|min|minim\w+|max|maxim\w+|first|initial|preliminary|tentative|draft|previous|average|mean|\w+'s)\b",
     re.IGNORECASE,
 )
 
