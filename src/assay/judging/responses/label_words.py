@@ -398,7 +398,8 @@ _MUCH = (
 _IS = r"(?:is|was|feels|seems|looks|reads|sounds|comes across as)(?: to be)?"
 _IS_BETTER = re.compile(
     rf" {_IS} (?:the )?{_MUCH}(?:better|best|superior|preferable|stronger|(?:clear )?winner)\b"
-    rf"(?: (?:one|choice|{THING}))?(?: than .*)?| wins$"
+    rf"(?: (?:one|choice|{THING}))?(?: of the (?:two|pair))?(?: than .*)?| wins$"
+    rf"| (?:(?:narrowly|slightly|just|clearly) )?(?:edges out|beats|outperforms|surpasses|outshines|wins over) (?:the (?:other|second|first)|{THING} [ab]|[ab])\b.*$"
     r"| (?:does|did|has done) (?:a|the) better job(?: (?:of|at|in|with) .*)?$"
     r"| (?:ist|est|es|è|é) (?:\w+ )?(?:besser|mejor|meilleure?|migliore|melhor)$"
 )

@@ -28,7 +28,7 @@ _ITEM = (
     rf"(?:{THING}s?|article|review|tweet|comment|message|post(?:ing)?|essay|statement|claim|passage|story|document|paper"
     r"|submission|conversation|dialogue|email|paragraph|reply|snippet|speech|abstract|solution|piece|work|content"
     r"|incident|sample|explanation|instructions?|directions?|argument|utterance|request|case|issue|problem|matter|ticket"
-    r"|poem|letter|proposal|report|wording|language|move|risk|potential|priority|urgency|quality|severity|level"
+    r"|poem|letter|proposal|report|wording|language|line|turn|move|risk|potential|priority|urgency|quality|severity|level"
     r"|sentiment|tone|label|category|class|stance|relation(?:ship)?|verdict|rating|grade|score|department|team|queue"
     r"|topic|subject|theme|emotion|mood|attitude|feeling|classification|similarity|position|view|opinion"
     r"|judge?ment|relevanc[ey]|fit|impression|assessment|hypothesis|code"
@@ -69,6 +69,10 @@ _GETS = (
     r"|(?:fall|fit|belong|goes|go|com|land|lean|tend|sit)(?:s|es|e|ing)?\s+(?:\w+\s+)?"
     r"(?:under|in|into|to|within|with|at|around|towards?))"
 )
+_BEST_IS = (
+    r"\b(?:my|(?:the|a)\s+(?:\w+ly\s+)?(?:best|right|appropriate|correct|closest|proper|suitable|fitting|likeliest|nearest"
+    r"|(?:most|better|more)\s+\w+))\s+[\w'-]+(?:\s+(?:for|to)\s+[\w'-]+(?:\s+[\w'-]+)?)?\s+(?:is|would\s+be)(?:\s+to)?"
+)
 _JUDGED = (
     rf"\bI(?:'d|'m|'ll|'ve)?\s+(?:[\w'-]+\s+){{0,3}}?{_SETS}(?:t?ing)?(?:\s+(?!that\b)[\w'-]+){{0,5}}?"
     rf"|\b(?:call|consider|deem|judge|find|label|rate|mark|classify|categori[sz]e|tag|flag|grade|describe|code)(?:ing)?"
@@ -83,8 +87,7 @@ _JUDGED = (
     rf"|^\W*(?:so\s+)?{_SUBJECT}\s[^,;:]{{0,120}}\s(?:and|but)\s+(?:is|was|are)"
     r"|\b(?:we\s+have(?:\s+here)?|what\s+we\s+have\s+here\s+is|there\s+is|I\s+(?:see|detect)"
     r"|would\s+(?:choose|select|answer)|i\.e\.,?|namely)"
-    r"|\b(?:my|(?:the|a)\s+(?:\w+ly\s+)?(?:best|right|appropriate|correct|closest|proper|suitable|fitting|likeliest|nearest"
-    r"|(?:most|better|more)\s+\w+))\s+[\w'-]+(?:\s+(?:for|to)\s+[\w'-]+(?:\s+[\w'-]+)?)?\s+(?:is|would\s+be)(?:\s+to)?"
+    rf"|{_BEST_IS}"
     r"|\bleans?(?:\s+\w+ly)?(?:\s+towards?)?"
     r"|\bnot\s+[^.;]{1,60}?(?:\bbut|,\s+(?:but|only|rather|just|merely))(?:\s+(?:only|rather|just|merely))?"
 )
@@ -111,8 +114,8 @@ _FITS = re.compile(
     r"[\"”'’`*_)]*\s+(?:(?:is|are|seems|feels|looks|sounds|appears|would\s+be|strikes|comes|works|best|most|makes|probably"
     r"|clearly|really|certainly|also|still|perhaps)\b[^.;:!?,\n]{0,40}?\b)?"
     r"(?:fits?|applies|suits?|match(?:es)?|describes|captures|reflects|represents|summari[sz]es|sums|fair|right|appropriate"
-    r"|suitable|accurate|reasonable|fitting|justified|warranted|apt|correct|best|closest|label|category|option|choice|pick"
-    r"|call|answer|rating|score|verdict|grade|classification|description|sense)\b(?P<rest>[^.;:!?,\n]*)",
+    r"|suitable|accurate|reasonable|fitting|justified|warranted|apt|correct|better|best|closest|label|category|option|choice|pick"
+    r"|call|answer|rating|score|verdict|grade|classification|description|sense|it\s+is\W*$)(?=\W|$)[^.;:!?,\n]*",
     re.IGNORECASE,
 )
 """What says of the label before it that it is right: ``Half true is probably the most accurate description``."""
@@ -120,9 +123,9 @@ _FITS = re.compile(
 _UNREAL = re.compile(
     r"\b(?:could|might|may|should(?!\s+be\s+\w+ed\b)|cannot|can't"  # dialect: kept
     r"|if|whether|unless|until|were\s+(?:it|the)|had\s+(?:it|the)"
-    rf"|would\s+(?!(?:\w+ly\s+)?{_SETS}\b|be\s+(?:my|to)\b|be\s+\w+\W*$|(?:fall|belong|count|qualify|fit|function|serve)\b)"
-    r"|some\s+(?:readers|people)|depends|supposed|expected|intended|meant|asked|asks|instructions?|prompt|rubric|example"
-    rf"|first(?!\s+(?:one|{THING}))|initially|at\s+a\s+glance|tempt\w*|previous\w*|usually|typically|often|sometimes"
+    rf"|would\s+(?!(?:\w+ly\s+)?{_SETS}\b|be\s+(?:my|to)\b|(?:fall|belong|count|qualify|fit|function|serve)\b)"
+    r"|some\s+(?:readers|people)|depends|supposed|expected|intended|meant|asked|asks|instructions?(?!\s+(?:is|are|was|were)\b)|prompt|rubric|example"
+    rf"|seemed|looked|first(?!\s+(?:one|{THING}))|initially|at\s+a\s+glance|tempt\w*|previous\w*|usually|typically|often|sometimes"
     r"|partly|partially|mostly(?!\s+about)|somewhat|almost|nearly|barely|hardly"
     r"|declin\w+|refus(?:e|es|ed|ing)|unable|hesita\w+|reluctant|avoid\w*|resist\w*|chances?|odds|probability|likelihood"
     r"|not|never|no|neither|nor|without|doubt\w*|unclear|impossible|quote[sd]?|says|said|claims|titled?|called|thinks|believes|feels\s+that|hopes|wants|wonders"
@@ -134,7 +137,7 @@ _UNREAL = re.compile(
 
 _DENIES = re.compile(
     r"(?:\b(?:not|never|no|nor|neither|hardly|without|than|instead\s+of|opposed\s+to"
-    r"|isn't|aren't|wasn't|doesn't\s+\w+|don't\s+\w+)\s+(?:(?:an?|the|really|quite|simply|merely|just|necessarily|exactly|about)\s+)*|\bnon-?)"
+    r"|isn't|aren't|wasn't|doesn't\s+\w+|don't\s+\w+)\s+(?:(?:an?|the|really|quite|simply|merely|just|necessarily|exactly|about)\s+)*|\bnon-?|\bnothing\s+to\s+do\s+with\s+)"
     r"[\"“'‘`*_(]*$",
     re.IGNORECASE,
 )
@@ -222,7 +225,9 @@ def is_fitting(before: str, rest: str) -> bool:
 def _is_meant(text: str, start: int, before: str, end: int) -> bool:
     """Whether a label after these words of a sentence is neither supposed, denied, asked about nor quoted."""
     is_question = re.match(r"[^.!?\n]{0,80}\?", text[end:]) is not None
-    is_supposed = _CONDITION.match(before) or _UNREAL.search(_CLAUSE_ENDS.split(before)[-1])
+    is_supposed = _CONDITION.match(before) or _UNREAL.search(
+        re.sub(_BEST_IS, "", _CLAUSE_ENDS.split(before)[-1], flags=re.IGNORECASE)
+    )
     return not (is_supposed or is_question or is_reported(text, start + len(before), end))
 
 

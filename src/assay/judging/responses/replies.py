@@ -573,7 +573,8 @@ _NEXT = re.compile(
     rf"|\n(?:[ \t]{{0,8}}[-*_=]{{3,80}}[ \t]*\n\s{{0,8}})?[^\w\n]{{0,12}}{_ITEM}\s?#?\d+\b"
     rf"|\n[ \t]{{0,8}}[-*_=]{{3,80}}[ \t]*\n\s{{0,8}}[^\w\n]{{0,12}}{_ITEM}\b"
     r"|(?P<weak>\n[ \t]*\n[*_]{0,3}(?:review|text|input|post|comment|tweet|sentence|item|question|premise"
-    r"|claim|passage|article|statement|essay|message|document|source|context)[*_]{0,3}[ \t]*:)",
+    r"|claim|passage|article|statement|essay|message|document|source|context|argument|ticket|e?mail|utterance|dialogue"
+    r"|conversation|story|paragraph|abstract)[*_]{0,3}[ \t]*:)",
     re.IGNORECASE,
 )
 """The beginning of another turn or item, which a model without a stop token makes up."""
@@ -606,7 +607,7 @@ def _before_stop(text: str) -> str:
 
 _RECONSIDERED = re.compile(
     r"\b(?:edit|update|correction|p\.?s)\b[^\n]{0,3}:|\b(?:actually|hmm+|wait|make\s+that|on\s+(?:reflection|(?:second|closer)\s+(?:thought|reading|look))"
-    r"|(?:change|changing|revise|revising|raise|raising|lower|lowering)\s+(?:it|that|this|my\s+\w+)\s+to)\b",
+    r"|(?<!would )(?<!could )(?<!might )(?<!to )(?:change|changing|revise|revising|raise|raising|lower|lowering)\s+(?:it|that|this|my\s+\w+)\s+to)\b",
     re.IGNORECASE,
 )
 """Words of a model that changes its answer."""

@@ -98,7 +98,9 @@ def objects(text: str) -> Iterator[tuple[int, int, Any]]:
             value, end = DECODER.raw_decode(text, position)
         except (json.JSONDecodeError, RecursionError):
             whole = _BRACES.match(text, position)
-            value = _repair(f'{text[position:]}"}}' if whole is None else whole[0])
+            ends = ('"}', "}") if whole is None else ("",)  # of an object that is not closed, at most the text
+            broken = text[position:] if whole is None else whole[0]
+            value = next((one for end in ends if (one := _repair(broken + end)) is not None), None)
             end = position + 1 if value is None else len(text) if whole is None else whole.end()
         if value is not None:
             yield position, end, value
@@ -111,7 +113,7 @@ _BRACES = re.compile(r"\{(?:[^{}]|\{(?:[^{}]|\{[^{}]*+\})*+\})*+\}")
 _REPAIRS = (
     (r"//[^\n\"]*|/\*[^\"]*?\*/", ""),
     (r"(?<=[\"\d\]}el])(\s+\"[\w ]+\"\s*:)", r",\1"),
-    (r",\s*([}\]])", r"\1"),
+    (r",\s*([,}\]])", r"\1"),
     (r"([{,]\s*)'([^'\n]*)'\s*:", r'\1"\2":'),
     (r"([{,]\s*)([A-Za-z_]\w*)\s*:", r'\1"\2":'),
     (r":\s*'([^'\n]*)'\s*([,}])", r': "\1"\2'),
@@ -265,7 +267,7 @@ def _object_label(found: dict[Any, Any], scale: Scale) -> tuple[Any, bool]:
     for sure in ([k for k in named if k == "label"], [k for k in named if k.startswith("final")]):
         named = sure or named
     if not named:
-        named = [k for k in folded if k not in ASIDE_KEYS]
+        named = [k for k in folded if k not in ASIDE_KEYS and not k.endswith(("_id", "_index"))]
         if len(named) > 1 or (named and is_rejected(named[0], scale)):
             return None, False
     return one_label([_value_label(folded[k], scale) for k in named]), bool(named)
@@ -298,7 +300,11 @@ _MARKS = (
         r"\[(?:RESULT|ANSWER|SCORE|RATING|LABEL|VERDICT|FINAL)\]\s*[:=]?\s*(?P<said>[^\s\[\]][^\n\[\]]{0,200})"
         r"|\[(?:RESULT|ANSWER|SCORE|RATING|LABEL|VERDICT|FINAL)\s*[:=]\s*(?P<inside>[^\n\[\]]{1,200})\]"
     ),
-    re.compile(r"^[^\w\n]*\w+\(\s*\w+\s*=\s*[\"'](?P<said>[^\"'\n]{1,200})[\"']\s*\)\]?\W*$"),
+    re.compile(r"^(?:<\|\w+\|>)?[^\w\n]*\w+\(\s*\w+\s*=\s*[\"'](?P<said>[^\"'\n]{1,200})[\"']\s*\)\]?\W*$"),
+    re.compile(
+        r"^\s*<(?P<tag>(?!(?:\w*_)?(?:reason|think|expla|rationale|confidence|example|quote|text|comment|input|review|item))"
+        r"\w{1,30})>\s*(?P<said>[^<>]{1,200}?)\s*</(?P=tag)>\s*$"
+    ),
     re.compile(r"\\boxed\{\s*(?:\\[a-z]+\{\s*)*(?P<said>[^{}]{1,200}?)\}"),
 )
 
@@ -721,6 +727,9 @@ _ASIDE = re.compile(
 
 
 _POINT = re.compile(r"\s*[-*•]\s")
+_BESIDE = re.compile(r"\s+[|;]\s+(?=(?:confidence|certainty|reason\w*|explanation|rationale)\b)", re.IGNORECASE)
+"""Between a label and a note on it: ``Tone: formal | Confidence: 0.9``."""
+
 _SURENESS = re.compile(r"\b(?:confidence|certainty|probability|likelihood)\b", re.IGNORECASE)
 
 
@@ -825,9 +834,10 @@ def find_in_keyed_lines(text: str, scale: Scale) -> Iterator[Statement]:
         lines = [one for one in lines if one not in points]
     for found in lines:
         name = found["name"] or found["asked"]
-        aside = _ASIDE.search(name) or re.search("[:=：]", found["rest"]) or _OPPOSITE.search(name)
+        rest = _BESIDE.split(found["rest"], maxsplit=1)[0]
+        aside = _ASIDE.search(name) or re.search("[:=：]", rest) or _OPPOSITE.search(name)
         if not aside and not is_reported(text, found.start("rest"), found.end()):
-            label = stated_label(found["rest"], scale, line=True)
+            label = stated_label(rest, scale, line=True)
             named = label_on_scale(name.rstrip("<>!~ "), scale) if scale.categories and not scale.numeric else None
             if label is not None:
                 yield Statement(found.start(), found.start("rest"), label if named in (None, label) else DOUBTFUL)
