@@ -28,10 +28,14 @@ _REJECTED = re.compile(
 )
 
 
+def is_answer(scale: Scale) -> bool:
+    """Whether the labels are those of a question: yes and no, or true and false."""
+    return {str(one).casefold() for one in scale.categories or ("",)} <= {"yes", "no", "true", "false"}
+
+
 def is_rejected(name: str, scale: Scale) -> bool:
     """Whether a name of an object says that its label is none; ``{"rejected": "yes"}`` answers a question."""
-    answers = {str(one).casefold() for one in scale.categories or ("",)} <= {"yes", "no", "true", "false"}
-    return name.startswith(("not_", "never_")) or (not answers and _REJECTED.fullmatch(name) is not None)
+    return name.startswith(("not_", "never_")) or (not is_answer(scale) and _REJECTED.fullmatch(name) is not None)
 
 
 @lru_cache(maxsize=4096)

@@ -400,7 +400,7 @@ _IS_BETTER = re.compile(
     rf" {_IS} (?:the )?{_MUCH}(?:better|best|superior|preferable|stronger|(?:clear )?winner)\b"
     rf"(?: (?:one|choice|{THING}))?(?: of the (?:two|pair))?(?: than .*)?| wins$"
     rf"| (?:(?:narrowly|slightly|just|clearly) )?(?:edges out|beats|outperforms|surpasses|outshines|wins over) (?:the (?:other|second|first)|{THING} [ab]|[ab])\b.*$"
-    r"| (?:does|did|has done) (?:a|the) better job(?: (?:of|at|in|with) .*)?$"
+    r"| (?:does|did|has done) (?:a|the) better job(?: overall)?(?: (?:of|at|in|with) .*)?$"
     r"| (?:ist|est|es|è|é) (?:\w+ )?(?:besser|mejor|meilleure?|migliore|melhor)$"
 )
 _SIDE_BETTER = re.compile(
@@ -422,7 +422,7 @@ def _preference(stated: str, scale: Scale) -> int | None:
     words = re.sub(rf"^(?:both|the two|they)(?: of them| {THING}s)?(?: are)? (?=equal|tied?\b)", "", words)
     if _EQUALLY.fullmatch(words):
         return 0
-    words = re.sub(rf"^(?:it's|it is|this is|that's|i call it) |^(?:the )?{THING} |^the ", "", words)
+    words = re.sub(rf"^(?:it's|it is|this is|that's|i(?:'d| would)? call it) |^(?:the )?{THING} |^the ", "", words)
     words = re.sub(rf"^(?:\w{{1,3}} )?{_THING_ABROAD} (?=[ab]\b)", "", words)
     words = _IS_BETTER.sub("", words)
     side = _SIDE_BETTER.fullmatch(words)
@@ -498,7 +498,7 @@ def _sign_side(one: str, sign: str, other: str, scale: Preference) -> int | None
 
 def _odd_letter(stated: str, _scale: Scale) -> str | None:
     differs = (
-        r"(?: (?:is (?:the (?:odd one(?: out)?|outlier|exception)|different)|(?:does not|doesn't) (?:belong|fit|match)"
+        r"(?: (?:(?:is the one (?:that|which) )?(?:does not|doesn't) (?:belong|fit|match)|is (?:the (?:odd one(?: out)?|outlier|exception)|different)|(?:does not|doesn't) (?:belong|fit|match)"
         r"|differs)(?: (?:from|with|in) .*)?)?"
     )
     letter = re.fullmatch(rf"(?:the )?(?:{_LETTERED} )?([abc]){differs}", spoken(stated))

@@ -28,11 +28,11 @@ _ITEM = (
     rf"(?:{THING}s?|article|review|tweet|comment|message|post(?:ing)?|essay|statement|claim|passage|story|document|paper"
     r"|submission|conversation|dialogue|email|paragraph|reply|snippet|speech|abstract|solution|piece|work|content"
     r"|incident|sample|explanation|instructions?|directions?|argument|utterance|request|case|issue|problem|matter|ticket"
-    r"|poem|letter|proposal|report|wording|language|line|turn|move|risk|potential|priority|urgency|quality|severity|level"
+    r"|poem|letter|proposal|report|wording|language|(?<='s )(?:line|turn|remark|words)|move|risk|potential|priority|urgency|quality|severity|level"
     r"|sentiment|tone|label|category|class|stance|relation(?:ship)?|verdict|rating|grade|score|department|team|queue"
     r"|topic|subject|theme|emotion|mood|attitude|feeling|classification|similarity|position|view|opinion"
     r"|judge?ment|relevanc[ey]|fit|impression|assessment|hypothesis|code"
-    r"|reviewer|author|writer|speaker|user|student|learner|customer|teacher)"
+    r"|reviewer|author|writer|speaker|user|student|learner|customer|teacher|agent|sender|narrator|commenter|poster)"
 )
 """What is judged, who wrote it, and what is asked about it."""
 
@@ -47,13 +47,13 @@ _SUBJECT = (
 )
 _IS = (
     r"(?:\s+(?:\w+ly\s+)?(?:is|are|was|were|seems|appears|reads|sounds|feels|looks|remains|stays|comes\s+(?:across|off)"
-    r"|strikes\s+me|functions|acts|works|ist|est|es|è|é)|'s)(?:\s+(?:to\s+be|as|like))?"
+    r"|strikes\s+me|functions|acts|works|ist|est|es|è|é)|'s)(?:\s+(?:to\s+be|being|as|like))?"
 )
 _OBJECT = r"(?:it|(?:the|this|that|your)\s+[\w'-]+|this|that)"
 _SETS = (
-    r"(?:call|consider|deem|find|label|mark|tag|flag|treat|regard|view|rank|send|put|peg|slot|forward|describe|judge|rate"
-    r"|grade|code|file|place|route|characteri[sz]e|categori[sz]e|class|classify|identify|score|recommend|go|opt|lean|settle"
-    r"|choose|select|pick|assign|give|award|vote|call|land|conclude|answer|say)"
+    r"(?:(?:call|consider|deem|find|label|mark|tag|flag|treat|regard|view|rank|send|put|peg|slot|forward|class|go|opt|lean"
+    r"|select|pick|assign|award|land|answer|say|recommend|classify|identify)(?:t?ing)?"
+    r"|(?:describ|judg|rat|grad|cod|fil|plac|rout|characteri[sz]|categori[sz]|scor|settl|choos|giv|vot|conclud|arriv)(?:e|ing))"
 )
 """Verbs of a judge: ``I'd send this one to the``, ``it should be routed to``."""
 
@@ -65,7 +65,7 @@ _IS_SET = (
 _GETS = (
     r"(?<!\bto )(?:(?:gets|getting|earn(?:s|ing)?|deserv(?:es?|ing)|merit(?:s|ing)?|receiv(?:es?|ing)|warrant(?:s|ing)?|fit(?:s|ting)?"
     r"|match(?:es|ing)?|reach(?:es|ing)?|hits?|constitut(?:es?|ing)|represents?|reflects?"
-    r"|(?:correspond|amount)(?:s|ing)?\s+to|(?:count|qualif|serv|function|act|pass)(?:y|e|ies|es|s|ying|ing)?\s+as)"
+    r"|(?:correspond|amount|point)(?:s|ing)?\s+to(?:wards?)?|(?:suggest|indicat|signal)(?:s|es|ing)|(?:count|qualif|serv|function|act|pass)(?:y|e|ies|es|s|ying|ing)?\s+as)"
     r"|(?:fall|fit|belong|goes|go|com|land|lean|tend|sit)(?:s|es|e|ing)?\s+(?:\w+\s+)?"
     r"(?:under|in|into|to|within|with|at|around|towards?))"
 )
@@ -74,7 +74,7 @@ _BEST_IS = (
     r"|(?:most|better|more)\s+\w+))\s+[\w'-]+(?:\s+(?:for|to)\s+[\w'-]+(?:\s+[\w'-]+)?)?\s+(?:is|would\s+be)(?:\s+to)?"
 )
 _JUDGED = (
-    rf"\bI(?:'d|'m|'ll|'ve)?\s+(?:[\w'-]+\s+){{0,3}}?{_SETS}(?:t?ing)?(?:\s+(?!that\b)[\w'-]+){{0,5}}?"
+    rf"\bI(?:'d|'m|'ll|'ve)?\s+(?:[\w'-]+\s+){{0,3}}?{_SETS}(?:\s+(?!that\b)[\w'-]+){{0,5}}?"
     rf"|\b(?:call|consider|deem|judge|find|label|rate|mark|classify|categori[sz]e|tag|flag|grade|describe|code)(?:ing)?"
     rf"\s+{_OBJECT}(?:\s+(?:as|to\s+be))?|\bfound\s+{_OBJECT}"
     rf"|\b(?:file|put|place)\s+{_OBJECT}\s+(?:under|in|into|with|at)"
@@ -115,7 +115,7 @@ _FITS = re.compile(
     r"|clearly|really|certainly|also|still|perhaps)\b[^.;:!?,\n]{0,40}?\b)?"
     r"(?:fits?|applies|suits?|match(?:es)?|describes|captures|reflects|represents|summari[sz]es|sums|fair|right|appropriate"
     r"|suitable|accurate|reasonable|fitting|justified|warranted|apt|correct|better|best|closest|label|category|option|choice|pick"
-    r"|call|answer|rating|score|verdict|grade|classification|description|sense|it\s+is\W*$)(?=\W|$)[^.;:!?,\n]*",
+    r"|call|answer|rating|score|verdict|grade|classification|description|sense|it\s+is\W*$|where\s+(?:it|this)\s+(?:belongs|goes|lands)|where\s+I(?:'d|\s+would)?\s+(?:put|place|land))(?=\W|$)[^.;:!?,\n]*",
     re.IGNORECASE,
 )
 """What says of the label before it that it is right: ``Half true is probably the most accurate description``."""
@@ -123,13 +123,20 @@ _FITS = re.compile(
 _UNREAL = re.compile(
     r"\b(?:could|might|may|should(?!\s+be\s+\w+ed\b)|cannot|can't"  # dialect: kept
     r"|if|whether|unless|until|were\s+(?:it|the)|had\s+(?:it|the)"
-    rf"|would\s+(?!(?:\w+ly\s+)?{_SETS}\b|be\s+(?:my|to)\b|(?:fall|belong|count|qualify|fit|function|serve)\b)"
-    r"|some\s+(?:readers|people)|depends|supposed|expected|intended|meant|asked|asks|instructions?(?!\s+(?:is|are|was|were)\b)|prompt|rubric|example"
+    rf"|would\s+(?!(?:\w+ly\s+)?{_SETS}\b|be\s+(?:my|to)\b|(?:fall|belong|count|qualify|fit|function|serve)\b)|would\s+have|'d\s+have"
+    r"|(?:was|were)\s+(?:going|about|inclined)|wanted\s+to|fails?\s+to|hard|difficult|easy|easily"
+    r"|guidelines?|policy|definition|defin(?:es|ed)|codebook"
+    r"|(?:some|many|most|several|other|few)\s+(?:people|readers|users|reviewers|critics|annotators|raters|buyers|would)"
+    r"|others|critics|experts|another\s+\w+|depends|supposed|expected|intended|meant|asked|asks|instructions?(?!\s+(?:is|are|was|were)\b)|prompt|rubric|example"
     rf"|seemed|looked|first(?!\s+(?:one|{THING}))|initially|at\s+a\s+glance|tempt\w*|previous\w*|usually|typically|often|sometimes"
     r"|partly|partially|mostly(?!\s+about)|somewhat|almost|nearly|barely|hardly"
     r"|declin\w+|refus(?:e|es|ed|ing)|unable|hesita\w+|reluctant|avoid\w*|resist\w*|chances?|odds|probability|likelihood"
     r"|not|never|no|neither|nor|without|doubt\w*|unclear|impossible|quote[sd]?|says|said|claims|titled?|called|thinks|believes|feels\s+that|hopes|wants|wonders"
-    r"|knows|notes|explains|wenn|falls(?!\s+(?:\w+\s+)?(?:under|in|into|within)\b)|si|nicht|kein\w*|pas|non|não)\b"
+    r"|(?:repl(?:y|ies|ied)|argue[sd]?|state[sd]?|writes|wrote|report(?:s|ed)|complain(?:s|ed)|mention(?:s|ed)|assert(?:s|ed)"
+    r"|insist(?:s|ed)|suspect(?:s|ed)|tells|told|admit(?:s|ted)|maintain(?:s|ed)|allege[sd]?|announce[sd]?|comment(?:s|ed)"
+    r"|remark(?:s|ed)|respond(?:s|ed)|add(?:s|ed)|fear(?:s|ed)|assume[sd]|agree[sd]|predict(?:s|ed)|warn(?:s|ed))\s+"
+    r"(?:\w+\s+)?that"
+    r"|nothing|nobody|none|knows|notes|explains|wenn|falls(?!\s+(?:\w+\s+)?(?:under|in|into|within)\b)|si|nicht|kein\w*|pas|non|não)\b"
     r"|n't\b|\?",
     re.IGNORECASE,
 )
@@ -146,7 +153,7 @@ _DENIES = re.compile(
 _DEGREE_OF = r"(?:risk|priority|quality|severity|urgency|level)"
 _AFTER = re.compile(
     rf"[\"”'’`*_)\]]*(?:-{_DEGREE_OF})?(?:\s+(?:about\s+(?:this|it)|in\s+(?:tone|nature|sentiment|content|general|quality|this\s+\w+)"
-    rf"|{_PLACE}|(?:{_ITEM}|description|account)(?:\s+of\b[^.,;]*)?|best|language|behaviou?r|material|news|one|case|example))*[\"”'’`*_)]*"
+    rf"|{_PLACE}(?:\s+(?:the|this)\s+\w+)?|(?:{_ITEM}|description|account)(?:\s+of\b[^.,;]*)?|best|language|behaviou?r|material|news|one|case|example))*[\"”'’`*_)]*"
     r"(?:\s*(?:[.,;:!)(—–]|$|\s-\s)|\s+(?:because|since|as|due|given|with|rather|and|for|from|to|about|towards?"
     r"|where|but|though|although|while|even|instead|which|when|despite|not|per)\b)",
     re.IGNORECASE,
@@ -154,10 +161,10 @@ _AFTER = re.compile(
 """What may follow: ``is harmful content``, and not ``is good practice``."""
 
 _CONDITION = re.compile(
-    r"\W*(?:if|unless|were|had|wenn|falls|sofern|si|se|als)\b(?!\s+I\s+(?:must|had|have)\b)(?![^.]*,\s*but\b)",
+    r"\W*(?:with(?:out)?|in\s+(?:an?|another|other))\b(?=.*(?<!\bI )\bwould\b)|\W*(?:if|unless|were|had|wenn|falls|sofern|si|se|als)\b(?!\s+I\s+(?:must|had|have)\b)(?![^.]*,\s*but\b)",
     re.IGNORECASE,
 )
-_CLAUSE_ENDS = re.compile(r",\s+(?!and\b)|:\s+|\b(?:so|but|therefore|hence|thus)\b")
+_CLAUSE_ENDS = re.compile(r",\s+(?!and\b)|:\s+|\b(?:so(?!\s+(?:far|much|many))|but|therefore|hence|thus)\b")
 
 
 def _is_long(text: str) -> bool:

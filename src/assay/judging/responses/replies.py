@@ -620,12 +620,17 @@ _CONCLUDES = re.compile(
 """What leads to the label with which an afterthought ends: ``Actually, it misses the date, so 3.``"""
 
 
+_MAKES = re.compile(r"(?<!would )(?<!could )(?<!to )\bmake\s+(?:that|it)\s+(?:an?\s+)?\W*$", re.IGNORECASE)
+
+
 def _reconsidered(answer: str, settled: Statement, scale: Scale) -> Statement:
     """The statement; the label with which an afterthought ends the response; in doubt if it names another elsewhere."""
     for one in _RECONSIDERED.finditer(answer, settled.end if settled.label is not DOUBTFUL else settled.at):
         words = answer[one.end() : one.end() + LONGEST_LINE].partition("\n")[0].rstrip()
-        for last in re.finditer(r"[^\s,;:()]+(?=[.,;!)]*(?:\s|$))", words):
+        for last in re.finditer(r"[^\s,;:()]+(?=[.,;:!)]*(?:\s|$))", words):
             label = label_on_scale(last[0], scale)
+            if label not in (None, settled.label) and _MAKES.search(answer[one.start() : one.end() + last.start()]):
+                return replace(settled, label=label)
             ends = re.match(r"[.,;!)]*(?:$|\s+(?:then|instead|now|after all)\b|(?<=[.;!)])\s)", words[last.end() :])
             if label is not None and label != settled.label and ends:
                 is_end = not answer[one.end() + last.end() :].strip(WRAPPING) and len(words.split()) > 2

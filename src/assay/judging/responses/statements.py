@@ -19,6 +19,7 @@ from assay.judging.criteria import (
     Criterion,
     CriterionValues,
     folded,
+    is_answer,
     is_rejected,
     is_sentence,
     named_entry,
@@ -116,7 +117,7 @@ _REPAIRS = (
     (r",\s*([,}\]])", r"\1"),
     (r"([{,]\s*)'([^'\n]*)'\s*:", r'\1"\2":'),
     (r"([{,]\s*)([A-Za-z_]\w*)\s*:", r'\1"\2":'),
-    (r":\s*'([^'\n]*)'\s*([,}])", r': "\1"\2'),
+    (r":\s*'((?:[^'\n]|(?<=\w)'(?=\w))*)'\s*([,}])", r': "\1"\2'),
     (r"(?<=\w )\"(?=\w)|(?<=[\w.!?])\"(?= \w)", r'\\"'),
 )
 """Return JSON for the usual deviations of models: comments, a missing or last comma, single quotes, bare keys."""
@@ -267,8 +268,10 @@ def _object_label(found: dict[Any, Any], scale: Scale) -> tuple[Any, bool]:
     for sure in ([k for k in named if k == "label"], [k for k in named if k.startswith("final")]):
         named = sure or named
     if not named:
-        named = [k for k in folded if k not in ASIDE_KEYS and not k.endswith(("_id", "_index"))]
-        if len(named) > 1 or (named and is_rejected(named[0], scale)):
+        named = [k for k in folded if k not in ASIDE_KEYS and not (k.endswith("_id") or is_rejected(k, scale))]
+        if not is_answer(scale):
+            named = [k for k in named if not isinstance(folded[k], bool)] or named
+        if len(named) > 1:
             return None, False
     return one_label([_value_label(folded[k], scale) for k in named]), bool(named)
 
