@@ -12,7 +12,7 @@ from collections.abc import Iterator
 
 from assay.data.scales import Label, Scale
 from assay.judging.responses.label_words import THING, WORD, is_in_doubt, label_on_scale
-from assay.judging.responses.statements import Statement, is_reported
+from assay.judging.responses.statements import OTHER_THING, SUPPOSES, Statement, is_reported
 
 LONGEST_PROSE = 1_500
 """Characters of a response whose only label is looked for: in a longer one, labels are mentioned on the way."""
@@ -28,7 +28,7 @@ _ITEM = (
     rf"(?:{THING}s?|article|review|tweet|comment|message|post(?:ing)?|essay|statement|claim|passage|story|document|paper"
     r"|submission|conversation|dialogue|email|paragraph|reply|snippet|speech|abstract|solution|piece|work|content"
     r"|incident|sample|explanation|instructions?|directions?|argument|utterance|request|case|issue|problem|matter|ticket"
-    r"|poem|letter|proposal|report|wording|language|(?<='s )(?:line|turn|remark|words)|move|risk|potential|priority|urgency|quality|severity|level"
+    r"|reasoning|product|image|picture|photo|hotel|place|poem|letter|proposal|report|wording|language|(?<='s )(?:line|turn|remark|words)|move|risk|potential|priority|urgency|quality|severity|level"
     r"|sentiment|tone|label|category|class|stance|relation(?:ship)?|verdict|rating|grade|score|department|team|queue"
     r"|topic|subject|theme|emotion|mood|attitude|feeling|classification|similarity|position|view|opinion"
     r"|judge?ment|relevanc[ey]|fit|impression|assessment|hypothesis|code"
@@ -87,7 +87,7 @@ _JUDGED = (
     rf"|^\W*(?:so\s+)?{_SUBJECT}\s[^,;:]{{0,120}}\s(?:and|but)\s+(?:is|was|are)"
     r"|\b(?:we\s+have(?:\s+here)?|what\s+we\s+have\s+here\s+is|there\s+is|I\s+(?:see|detect)"
     r"|would\s+(?:choose|select|answer)|i\.e\.,?|namely)"
-    rf"|{_BEST_IS}"
+    rf"|{_BEST_IS}|\bI\s+(?:\w+\s+)?(?:conclude|infer|gather)\s+that\s+[^,;]{{1,60}}\s(?:is|are|was)"
     r"|\bleans?(?:\s+\w+ly)?(?:\s+towards?)?"
     r"|\bnot\s+[^.;]{1,60}?(?:\bbut|,\s+(?:but|only|rather|just|merely))(?:\s+(?:only|rather|just|merely))?"
 )
@@ -115,7 +115,8 @@ _FITS = re.compile(
     r"|clearly|really|certainly|also|still|perhaps)\b[^.;:!?,\n]{0,40}?\b)?"
     r"(?:fits?|applies|suits?|match(?:es)?|describes|captures|reflects|represents|summari[sz]es|sums|fair|right|appropriate"
     r"|suitable|accurate|reasonable|fitting|justified|warranted|apt|correct|better|best|closest|label|category|option|choice|pick"
-    r"|call|answer|rating|score|verdict|grade|classification|description|sense|it\s+is\W*$|where\s+(?:it|this)\s+(?:belongs|goes|lands)|where\s+I(?:'d|\s+would)?\s+(?:put|place|land))(?=\W|$)[^.;:!?,\n]*",
+    r"|call|answer|rating|score|verdict|grade|classification|description|sense|it\s+is\W*$|where\s+(?:it|this)\s+(?:belongs|goes|lands)|where\s+I(?:'d|\s+would)?\s+(?:put|place|land))(?=\W|$)"
+    rf"{OTHER_THING}[^.;:!?,\n]*",
     re.IGNORECASE,
 )
 """What says of the label before it that it is right: ``Half true is probably the most accurate description``."""
@@ -126,12 +127,12 @@ _UNREAL = re.compile(
     rf"|would\s+(?!(?:\w+ly\s+)?{_SETS}\b|be\s+(?:my|to)\b|(?:fall|belong|count|qualify|fit|function|serve)\b)|would\s+have|'d\s+have"
     r"|(?:was|were)\s+(?:going|about|inclined)|wanted\s+to|fails?\s+to|hard|difficult|easy|easily"
     r"|guidelines?|policy|definition|defin(?:es|ed)|codebook"
-    r"|(?:some|many|most|several|other|few)\s+(?:people|readers|users|reviewers|critics|annotators|raters|buyers|would)"
+    r"|(?:some|many|most|several|other|few)\s+(?:people|would|(?!serious\b|obvious\b|various\b)\w+s(?=\s))"
     r"|others|critics|experts|another\s+\w+|depends|supposed|expected|intended|meant|asked|asks|instructions?(?!\s+(?:is|are|was|were)\b)|prompt|rubric|example"
     rf"|seemed|looked|first(?!\s+(?:one|{THING}))|initially|at\s+a\s+glance|tempt\w*|previous\w*|usually|typically|often|sometimes"
     r"|partly|partially|mostly(?!\s+about)|somewhat|almost|nearly|barely|hardly"
     r"|declin\w+|refus(?:e|es|ed|ing)|unable|hesita\w+|reluctant|avoid\w*|resist\w*|chances?|odds|probability|likelihood"
-    r"|not|never|no|neither|nor|without|doubt\w*|unclear|impossible|quote[sd]?|says|said|claims|titled?|called|thinks|believes|feels\s+that|hopes|wants|wonders"
+    r"|not|never|no|neither|nor|without(?!\s+(?:an?|any|the)\b)|doubt\w*|unclear|impossible|quote[sd]?|says|said|claims|titled?|called|thinks|believes|feels\s+that|hopes|wants|wonders"
     r"|(?:repl(?:y|ies|ied)|argue[sd]?|state[sd]?|writes|wrote|report(?:s|ed)|complain(?:s|ed)|mention(?:s|ed)|assert(?:s|ed)"
     r"|insist(?:s|ed)|suspect(?:s|ed)|tells|told|admit(?:s|ted)|maintain(?:s|ed)|allege[sd]?|announce[sd]?|comment(?:s|ed)"
     r"|remark(?:s|ed)|respond(?:s|ed)|add(?:s|ed)|fear(?:s|ed)|assume[sd]|agree[sd]|predict(?:s|ed)|warn(?:s|ed))\s+"
@@ -161,7 +162,8 @@ _AFTER = re.compile(
 """What may follow: ``is harmful content``, and not ``is good practice``."""
 
 _CONDITION = re.compile(
-    r"\W*(?:with(?:out)?|in\s+(?:an?|another|other))\b(?=.*(?<!\bI )\bwould\b)|\W*(?:if|unless|were|had|wenn|falls|sofern|si|se|als)\b(?!\s+I\s+(?:must|had|have)\b)(?![^.]*,\s*but\b)",
+    r"\W*(?:with(?:out)?|in\s+(?:an?|another|other))\b(?=.*(?<!\bI )\bwould\b)|\W*(?:add|fix|remove|replace)\b.*\band\b"
+    r"|\W*(?:if|unless|were|had|wenn|falls|sofern|si|se|als)\b(?!\s+I\s+(?:must|had|have)\b)(?![^.]*,\s*but\b)",
     re.IGNORECASE,
 )
 _CLAUSE_ENDS = re.compile(r",\s+(?!and\b)|:\s+|\b(?:so(?!\s+(?:far|much|many))|but|therefore|hence|thus)\b")
@@ -206,7 +208,7 @@ def find_only_label(text: str, scale: Scale) -> Iterator[Statement]:
             fits = is_fitting(before, rest)
             if not verb and not alone and not fits and _LEAD.search(before) is None:
                 said.setdefault(label, -1)  # merely mentioned
-            elif verb or alone or ((fits or _AFTER.match(rest)) and not is_in_doubt(rest, label, scale)):
+            elif verb or alone or ((fits or _AFTER.match(rest) or _again(before, rest)) and not is_in_doubt(rest, label, scale)):
                 said[label] = start
             else:
                 return
@@ -223,6 +225,12 @@ _VERB_ENDS = re.compile(
 )
 
 
+def _again(before: str, rest: str) -> bool:
+    """Whether a clause ends in the noun of its subject: ``The leaf is an oak leaf.``"""
+    noun = re.match(r"\s+(\w{3,})(?=[.,;!]|$)", rest)
+    return noun is not None and re.search(rf"\b{noun[1]}\b", before, re.IGNORECASE) is not None
+
+
 def is_fitting(before: str, rest: str) -> bool:
     """Whether a clause begins with a label and says that it is right."""
     fits = _FITS.match(rest) if _FIRST.search(before) else None
@@ -232,7 +240,9 @@ def is_fitting(before: str, rest: str) -> bool:
 def _is_meant(text: str, start: int, before: str, end: int) -> bool:
     """Whether a label after these words of a sentence is neither supposed, denied, asked about nor quoted."""
     is_question = re.match(r"[^.!?\n]{0,80}\?", text[end:]) is not None
-    is_supposed = _CONDITION.match(before) or _UNREAL.search(
+    is_question = is_question or re.match(r"\W*but\s+(?:(?:it|this)\s+)?(?:is|was|are)(?:n't|\s+not)\b", text[end:]) is not None
+    would = re.search(r"\bI(?:'d|\s+would)\b", before)
+    is_supposed = _CONDITION.match(before) or (would and SUPPOSES.match(before[: would.start()])) or _UNREAL.search(
         re.sub(_BEST_IS, "", _CLAUSE_ENDS.split(before)[-1], flags=re.IGNORECASE)
     )
     return not (is_supposed or is_question or is_reported(text, start + len(before), end))
@@ -268,7 +278,7 @@ _VALUE = re.compile(
     re.IGNORECASE,
 )
 _VALUE_LEAD = re.compile(
-    rf"(?:{_SUBJECT}{_IS}|{_JUDGED}|\b(?:at|worth|scores)"
+    rf"(?:{_SUBJECT}{_IS}|{_JUDGED}|\b(?:at|worth|scores|enough\s+for|worthy\s+of)"
     r"|\b(?:score|rating|grade|value|similarity)\s+of|\bI\s+estimate)"
     r"(?:\s+(?:about|around|roughly|approximately|an?|only|just|clearly|certainly|definitely|probably|at|worth|of|score"
     r"|rating|grade|solid|strong))*\s*[\"“'‘`*_(]*$",

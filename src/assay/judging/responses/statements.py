@@ -461,6 +461,13 @@ _SUPPOSED = re.compile(
     r"^\W*(?:if|unless|were|had|should)\b(?!\s+(?:I|we|forced|pressed|pushed|asked)\b)", re.IGNORECASE
 )
 """How a sentence begins that says what would be the label of something else: ``if it were longer``."""
+SUPPOSES = re.compile(
+    r"\W*(?:with(?:out)?\s+(?!(?:this|that|these|those|all|its|so|such)\b)|(?:add|fix|remove|replace|one\s+more|two\s+more|a\s+few\s+more)\b"
+    r"|(?:in|for)\s+(?!(?:my|me|total|sum|short|general|this|that|these|light|the|conclusion|terms|comparison|all|summary|its)\b)\w)"
+    r"[^,:]*$",
+    re.IGNORECASE,
+)
+"""What leads to "I would" in a clause about something else: ``With teeth along its edge I'd call it birch``."""
 _NEGATED = re.compile(r"^[\s*_\"']*(?:not|never|neither|no longer)\b", re.IGNORECASE)
 
 
@@ -597,6 +604,8 @@ def find_given(text: str, scale: Scale) -> Iterator[Statement]:
         before = _TURNED.split(_FORCED.sub("", clause_before(text, one.start())))[-1]
         if one["is"] and not (scale.numeric or scale.kind in ("nominal", "ordinal")):
             continue
+        if re.search(r"'d\b|\bwould\b", one[0]) and SUPPOSES.match(before):
+            continue
         if _AT_FIRST.search(before) or _OF_OTHERS.search(before) or _SUPPOSED.match(before):
             continue
         words = re.split(r"[\n!?]|\.(?!\d)", text[one.end() : one.end() + NEAR], maxsplit=1)[0]
@@ -619,10 +628,16 @@ def _label_among(words: Sequence[str], scale: Scale) -> tuple[Any, str]:
     return None, ""
 
 
+OTHER_THING = (
+    r"(?!\s+(?!(?:label|fit|match|category|option|choice|answer|description|score|rating|grade|one|class\w*|term|word|call"
+    r"|verdict|level|given|based|for|to|in|of|here|overall)\b)\w+\s+(?:for|in|of|to)\b)"
+)
+"""Not before a noun that is no label: ``Oak is the best wood for boats``."""
+
 _SEEMS = re.compile(
     r"(?<=\S)\s+(?:seems|feels|sounds|looks|is|would be)\s+(?:to be\s+)?(?:(?:the|a|most|about|quite|only|my)\s+)*"
     r"(?:fair|right|appropriate|suitable|accurate|reasonable|fitting|justified|warranted|best|apt|correct|answer|choice|rating|score|verdict|fit)"
-    r"\b(?!\s*(?:,?\s*(?:but|if|only|unless|though|or)\b|\?))"
+    rf"\b(?!\s*(?:,?\s*(?:but|if|only|unless|though|or)\b|\?)){OTHER_THING}"
     r"|(?<=\S)\s+(?:applies|fits)(?:\s+(?:best|here))?\W*(?:$|(?=because|since|as\b))"
     r"|(?<=\S)\s+(?:comes\s+closest|best\s+(?:describes|captures|matches|fits|reflects|summari[sz]es|represents)"
     r"|(?:describes|captures|matches|fits|reflects|summari[sz]es|represents)\s+(?:\w+\s+){1,3}best)\b",
