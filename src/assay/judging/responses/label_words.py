@@ -399,7 +399,8 @@ _IS = r"(?:is|was|feels|seems|looks|reads|sounds|comes across as)(?: to be)?"
 _IS_BETTER = re.compile(
     rf" {_IS} (?:the )?{_MUCH}(?:better|best|superior|preferable|stronger|(?:clear )?winner)\b"
     rf"(?: (?:one|choice|{THING}))?(?: of the (?:two|pair))?(?: than .*)?| wins$"
-    rf"| (?:(?:narrowly|slightly|just|clearly) )?(?:edges out|beats|outperforms|surpasses|outshines|wins over) (?:the (?:other|second|first)|{THING} [ab]|[ab])\b.*$"
+    rf"| (?:(?:narrowly|slightly|just|clearly) )?(?:edges out|beats|outperforms|surpasses|outshines|wins over) "
+    rf"(?:the (?:other|second|first)|{THING} [ab]|[ab])\b.*$"
     r"| (?:does|did|has done) (?:a|the) better job(?: overall)?(?: (?:of|at|in|with) .*)?$"
     r"| (?:ist|est|es|è|é) (?:\w+ )?(?:besser|mejor|meilleure?|migliore|melhor)$"
 )
@@ -498,7 +499,8 @@ def _sign_side(one: str, sign: str, other: str, scale: Preference) -> int | None
 
 def _odd_letter(stated: str, _scale: Scale) -> str | None:
     differs = (
-        r"(?: (?:(?:is the one (?:that|which) )?(?:does not|doesn't) (?:belong|fit|match)|is (?:the (?:odd one(?: out)?|outlier|exception)|different)|(?:does not|doesn't) (?:belong|fit|match)"
+        r"(?: (?:(?:is the one (?:that|which) )?(?:does not|doesn't) (?:belong|fit|match)"
+        r"|is (?:the (?:odd one(?: out)?|outlier|exception)|different)"
         r"|differs)(?: (?:from|with|in) .*)?)?"
     )
     letter = re.fullmatch(rf"(?:the )?(?:{_LETTERED} )?([abc]){differs}", spoken(stated))

@@ -28,7 +28,9 @@ _ITEM = (
     rf"(?:{THING}s?|article|review|tweet|comment|message|post(?:ing)?|essay|statement|claim|passage|story|document|paper"
     r"|submission|conversation|dialogue|email|paragraph|reply|snippet|speech|abstract|solution|piece|work|content"
     r"|incident|sample|explanation|instructions?|directions?|argument|utterance|request|case|issue|problem|matter|ticket"
-    r"|reasoning|product|image|picture|photo|hotel|place|poem|letter|proposal|report|wording|language|(?<='s )(?:line|turn|remark|words)|move|risk|potential|priority|urgency|quality|severity|level"
+    r"|reasoning|product|image|picture|photo|hotel|place|poem|letter|proposal"
+    r"|report|wording|language|(?<='s )(?:line|turn|remark|words)|move"
+    r"|risk|potential|priority|urgency|quality|severity|level"
     r"|sentiment|tone|label|category|class|stance|relation(?:ship)?|verdict|rating|grade|score|department|team|queue"
     r"|topic|subject|theme|emotion|mood|attitude|feeling|classification|similarity|position|view|opinion"
     r"|judge?ment|relevanc[ey]|fit|impression|assessment|hypothesis|code"
@@ -63,8 +65,8 @@ _IS_SET = (
     r"|ranked|directed|recorded)"
 )
 _GETS = (
-    r"(?<!\bto )(?:(?:gets|getting|earn(?:s|ing)?|deserv(?:es?|ing)|merit(?:s|ing)?|receiv(?:es?|ing)|warrant(?:s|ing)?|fit(?:s|ting)?"
-    r"|match(?:es|ing)?|reach(?:es|ing)?|hits?|constitut(?:es?|ing)|represents?|reflects?"
+    r"(?<!\bto )(?:(?:gets|getting|earn(?:s|ing)?|deserv(?:es?|ing)|merit(?:s|ing)?|receiv(?:es?|ing)|warrant(?:s|ing)?"
+    r"|fit(?:s|ting)?|match(?:es|ing)?|reach(?:es|ing)?|hits?|constitut(?:es?|ing)|represents?|reflects?"
     r"|(?:correspond|amount|point)(?:s|ing)?\s+to(?:wards?)?|(?:suggest|indicat|signal)(?:s|es|ing)|(?:count|qualif|serv|function|act|pass)(?:y|e|ies|es|s|ying|ing)?\s+as)"
     r"|(?:fall|fit|belong|goes|go|com|land|lean|tend|sit)(?:s|es|e|ing)?\s+(?:\w+\s+)?"
     r"(?:under|in|into|to|within|with|at|around|towards?))"
@@ -108,7 +110,8 @@ _I = re.compile(
 """And to one that is a verb: ``I strongly disagree.``"""
 
 _FIRST = re.compile(
-    rf"(?:^|[,:;]\s|\bI\s+(?:think|believe|feel)|\b(?:so|that|overall|balance))\s*(?:(?:an?|the)\s+)?[\"“'‘`*_(]*$", re.IGNORECASE
+    r"(?:^|[,:;]\s|\bI\s+(?:think|believe|feel)|\b(?:so|that|overall|balance))\s*(?:(?:an?|the)\s+)?[\"“'‘`*_(]*$",
+    re.IGNORECASE,
 )
 _FITS = re.compile(
     r"[\"”'’`*_)]*\s+(?:(?:is|are|seems|feels|looks|sounds|appears|would\s+be|strikes|comes|works|best|most|makes|probably"
@@ -183,7 +186,13 @@ _REFUSES = re.compile(
 def find_only_label(text: str, scale: Scale) -> Iterator[Statement]:
     """``The article deals primarily with politics.``: the only label that a short text says of the item."""
     options = [str(one) for one in scale.categories or ()]
-    if _is_long(text) or _REFUSES.search(text) or scale.numeric or scale.kind not in ("nominal", "ordinal") or not options:
+    if (
+        _is_long(text)
+        or _REFUSES.search(text)
+        or scale.numeric
+        or scale.kind not in ("nominal", "ordinal")
+        or not options
+    ):
         return
     said: dict[Label, int] = {}
     sentences = list(_sentences(text))
@@ -208,7 +217,11 @@ def find_only_label(text: str, scale: Scale) -> Iterator[Statement]:
             fits = is_fitting(before, rest)
             if not verb and not alone and not fits and _LEAD.search(before) is None:
                 said.setdefault(label, -1)  # merely mentioned
-            elif verb or alone or ((fits or _AFTER.match(rest) or _again(before, rest)) and not is_in_doubt(rest, label, scale)):
+            elif (
+                verb
+                or alone
+                or ((fits or _AFTER.match(rest) or _again(before, rest)) and not is_in_doubt(rest, label, scale))
+            ):
                 said[label] = start
             else:
                 return
@@ -240,10 +253,14 @@ def is_fitting(before: str, rest: str) -> bool:
 def _is_meant(text: str, start: int, before: str, end: int) -> bool:
     """Whether a label after these words of a sentence is neither supposed, denied, asked about nor quoted."""
     is_question = re.match(r"[^.!?\n]{0,80}\?", text[end:]) is not None
-    is_question = is_question or re.match(r"\W*but\s+(?:(?:it|this)\s+)?(?:is|was|are)(?:n't|\s+not)\b", text[end:]) is not None
+    is_question = (
+        is_question or re.match(r"\W*but\s+(?:(?:it|this)\s+)?(?:is|was|are)(?:n't|\s+not)\b", text[end:]) is not None
+    )
     would = re.search(r"\bI(?:'d|\s+would)\b", before)
-    is_supposed = _CONDITION.match(before) or (would and SUPPOSES.match(before[: would.start()])) or _UNREAL.search(
-        re.sub(_BEST_IS, "", _CLAUSE_ENDS.split(before)[-1], flags=re.IGNORECASE)
+    is_supposed = (
+        _CONDITION.match(before)
+        or (would and SUPPOSES.match(before[: would.start()]))
+        or _UNREAL.search(re.sub(_BEST_IS, "", _CLAUSE_ENDS.split(before)[-1], flags=re.IGNORECASE))
     )
     return not (is_supposed or is_question or is_reported(text, start + len(before), end))
 
@@ -263,7 +280,9 @@ def _mentions(sentence: str, options: list[str]) -> Iterator[re.Match[str]]:
     ordered = sorted(options, key=len, reverse=True)
     words = "|".join(r"[\s_-]+".join(map(re.escape, re.split(r"[\s_-]+", one))) for one in ordered)
     in_case = any(len(one) < 3 or one.isupper() for one in options)
-    return re.finditer(rf"(?<![\w'’-])(?:{words})(?![\w'’]|[*_]*-(?!{_DEGREE_OF}\b)\w)", sentence, 0 if in_case else re.IGNORECASE)
+    return re.finditer(
+        rf"(?<![\w'’-])(?:{words})(?![\w'’]|[*_]*-(?!{_DEGREE_OF}\b)\w)", sentence, 0 if in_case else re.IGNORECASE
+    )
 
 
 # -- numbers ---------------------------------------------------------------------------------------------
@@ -314,8 +333,15 @@ def find_only_number(text: str, scale: Scale) -> Iterator[Statement]:
     before, rest = sentence[: one.start()], sentence[end:]
     is_named = unit is not None and unit[0].endswith("scale")  # 4.0 on the similarity scale
     label = label_on_scale(sentence[one.start() : one.end() if is_named else end], scale)
-    leads = is_fitting(before, rest) or _VALUE_LEAD.search(before) or (unit is not None and not before.strip(" *_-\"'`"))
-    if label is None or not leads or not (_VALUE_AFTER.match(rest) or is_fitting(before, rest)) or is_in_doubt(rest, label, scale):
+    leads = (
+        is_fitting(before, rest) or _VALUE_LEAD.search(before) or (unit is not None and not before.strip(" *_-\"'`"))
+    )
+    if (
+        label is None
+        or not leads
+        or not (_VALUE_AFTER.match(rest) or is_fitting(before, rest))
+        or is_in_doubt(rest, label, scale)
+    ):
         return
     if _is_meant(text, start, before, start + end):
         yield Statement(start, start + end, label)

@@ -607,7 +607,8 @@ def _before_stop(text: str) -> str:
 
 _RECONSIDERED = re.compile(
     r"\b(?:edit|update|correction|p\.?s)\b[^\n]{0,3}:|\b(?:actually|hmm+|wait|make\s+that|on\s+(?:reflection|(?:second|closer)\s+(?:thought|reading|look))"
-    r"|(?<!would )(?<!could )(?<!might )(?<!to )(?:change|changing|revise|revising|raise|raising|lower|lowering)\s+(?:it|that|this|my\s+\w+)\s+to)\b",
+    r"|(?<!would )(?<!could )(?<!might )(?<!to )(?:change|changing|revise|revising|raise|raising|lower|lowering)"
+    r"\s+(?:it|that|this|my\s+\w+)\s+to)\b",
     re.IGNORECASE,
 )
 """Words of a model that changes its answer."""

@@ -99,10 +99,9 @@ def objects(text: str) -> Iterator[tuple[int, int, Any]]:
             value, end = DECODER.raw_decode(text, position)
         except (json.JSONDecodeError, RecursionError):
             whole = _BRACES.match(text, position)
-            ends = ('"}', "}") if whole is None else ("",)  # of an object that is not closed, at most the text
-            broken = text[position:] if whole is None else whole[0]
-            value = next((one for end in ends if (one := _repair(broken + end)) is not None), None)
-            end = position + 1 if value is None else len(text) if whole is None else whole.end()
+            part = _closed(text[position:]) if whole is None else whole[0]
+            value = _repair(part if whole else part + "}")
+            end = position + (1 if value is None else len(part))
         if value is not None:
             yield position, end, value
         position = text.find("{", end)
@@ -121,6 +120,12 @@ _REPAIRS = (
     (r"(?<=\w )\"(?=\w)|(?<=[\w.!?])\"(?= \w)", r'\\"'),
 )
 """Return JSON for the usual deviations of models: comments, a missing or last comma, single quotes, bare keys."""
+
+
+def _closed(text: str) -> str:
+    """An object that is not closed, up to its last value that is whole for sure."""
+    text = text.rstrip(" \n`,")
+    return text if text.endswith(('"', "'")) else text.rpartition(', "')[0]
 
 
 def _repair(text: str) -> Any:
@@ -280,7 +285,8 @@ def _value_label(value: Any, scale: Scale) -> Any:
     if isinstance(value, list) and len(value) == 1:
         value = value[0]
     if isinstance(value, dict):
-        return _object_label(value, scale)[0]
+        inner = any(str(k).casefold() in (*LABEL_KEYS, "level") for k in value)
+        return _object_label(value, scale)[0] if inner else None
     return stated_label(value, scale)
 
 
