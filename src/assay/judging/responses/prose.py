@@ -211,8 +211,8 @@ def find_only_label(text: str, scale: Scale) -> Iterator[Statement]:
             ):
                 continue
             subject = _I.search(before)
-            verb = subject is not None and _VERB_ENDS.match(rest)
-            verb = verb and (verb[1] is None or subject[1] or subject[2])
+            ending = _VERB_ENDS.match(rest)
+            verb = subject and ending and (ending[1] is None or subject[1] or subject[2])
             alone = not before.strip() and re.fullmatch(rf"\s+{_ITEM}\W*", rest, re.IGNORECASE)  # Negative sentiment.
             fits = is_fitting(before, rest)
             if not verb and not alone and not fits and _LEAD.search(before) is None:
