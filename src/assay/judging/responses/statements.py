@@ -638,7 +638,7 @@ OTHER_THING = (
     r"(?!\s+(?!(?:label|fit|match|category|option|choice|answer|description|score|rating|grade|one|class\w*|term|word|call"
     r"|verdict|level|given|based|for|to|in|of|here|overall)\b)\w+\s+(?:for|in|of|to)\b)"
 )
-"""Not before a noun that is no label: ``Oak is the best wood for boats``."""
+"""Not before a noun that is not a label: ``Oak is the best wood for boats``."""
 
 _SEEMS = re.compile(
     r"(?<=\S)\s+(?:seems|feels|sounds|looks|is|would be)\s+(?:to be\s+)?(?:(?:the|a|most|about|quite|only|my)\s+)*"
