@@ -65,7 +65,8 @@ _IS_SET = (
     r"|ranked|directed|recorded)"
 )
 _GETS = (
-    r"(?<!\bto )(?:(?:gets|getting|earn(?:s|ing)?|deserv(?:es?|ing)|merit(?:s|ing)?|receiv(?:es?|ing)|warrant(?:s|ing)?"  # dialect: kept
+    r"(?<!\bto )(?:(?:gets|getting|earn(?:s|ing)?|deserv(?:es?|ing)"  # dialect: kept
+    r"|merit(?:s|ing)?|receiv(?:es?|ing)|warrant(?:s|ing)?"
     r"|fit(?:s|ting)?|match(?:es|ing)?|reach(?:es|ing)?|hits?|constitut(?:es?|ing)|represents?|reflects?"
     r"|(?:correspond|amount|point)(?:s|ing)?\s+to(?:wards?)?|(?:suggest|indicat|signal)(?:s|es|ing)|(?:count|qualif|serv|function|act|pass)(?:y|e|ies|es|s|ying|ing)?\s+as)"
     r"|(?:fall|fit|belong|goes|go|com|land|lean|tend|sit)(?:s|es|e|ing)?\s+(?:\w+\s+)?"
