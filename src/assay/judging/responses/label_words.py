@@ -402,7 +402,11 @@ _IS_BETTER = re.compile(
     rf"| (?:(?:narrowly|slightly|just|clearly) )?(?:edges out|beats|outperforms|surpasses|outshines|wins over) "
     rf"(?:the (?:other|second|first)|{THING} [ab]|[ab])\b.*$"
     r"| (?:does|did|has done) (?:a|the) better job(?: overall)?(?: (?:of|at|in|with) .*)?$"
+    r"| (?:serves|helps|answers|meets|satisfies) (?:the )?(?:user|reader|question|prompt|request|task|need)(?:s|'s \w+)? better$"
     r"| (?:ist|est|es|è|é) (?:\w+ )?(?:besser|mejor|meilleure?|migliore|melhor)$"
+)
+_SERVED_BY = re.compile(
+    rf"^(?:user|reader|question)s? (?:is|are|would be) better (?:served|helped|answered) by (?:the )?(?:{THING} )?"
 )
 _SIDE_BETTER = re.compile(
     rf"(a|b|first|second) {_MUCH}(?:better|superior|preferable|stronger)(?: overall)?(?: than .*)?"
@@ -425,7 +429,7 @@ def _preference(stated: str, scale: Scale) -> int | None:
         return 0
     words = re.sub(rf"^(?:it's|it is|this is|that's|i(?:'d| would)? call it) |^(?:the )?{THING} |^the ", "", words)
     words = re.sub(rf"^(?:\w{{1,3}} )?{_THING_ABROAD} (?=[ab]\b)", "", words)
-    words = _IS_BETTER.sub("", words)
+    words = _IS_BETTER.sub("", _SERVED_BY.sub("", words))
     side = _SIDE_BETTER.fullmatch(words)
     if side is not None and (side[1] != "a" or re.search(r"\bA\b", stated)):  # and not "a better one"
         words = side[1]

@@ -29,7 +29,8 @@ _ITEM = (
     r"|submission|conversation|dialogue|email|paragraph|reply|snippet|speech|abstract|solution|piece|work|content"
     r"|incident|sample|explanation|instructions?|directions?|argument|utterance|request|case|issue|problem|matter|ticket"
     r"|reasoning|product|image|picture|photo|hotel|place|poem|letter|proposal"
-    r"|report|wording|language|(?<='s )(?:line|turn|remark|words)|move"
+    r"|report|wording|language|register|style|framing|outcome|result|finding|decision|(?<='s )(?:line|turn|remark|words)|move"
+    r"|intent(?:ion)?|purpose|function|connection|link|polarity|impact|status"
     r"|risk|potential|priority|urgency|quality|severity|level"
     r"|sentiment|tone|label|category|class|stance|relation(?:ship)?|verdict|rating|grade|score|department|team|queue"
     r"|topic|subject|theme|emotion|mood|attitude|feeling|classification|similarity|position|view|opinion"
@@ -42,7 +43,7 @@ _OF_PART = r"(?:first|second|third|last|opening|closing|following|previous|other
 _PLACE = r"(?:here|overall|itself|throughout|as\s+a\s+whole)"
 _WHICH = r"(?:\s+(?:of|in|by|from|about|between|for)\s+(?:(?:the|this|that)\s+)?[\w'-]+(?:\s+[\w'-]+)?)?"
 _SUBJECT = (
-    r"(?:(?<!\bof )\b(?:it|this|that|everything|they|s?he)"
+    r"(?:(?<!\bof )\b(?:it|this(?:\s+one)?|that|everything|they|s?he)"
     rf"|(?<!\bof )\b(?:the|this|that|these|your|its|their|his|her|my)\s+(?:(?!{_OF_PART}\s)[\w'-]+\s+){{0,2}}{_ITEM}"
     rf"{_WHICH}(?:\s+{_PLACE})?"
     rf"|^\W*(?:overall\s+)?{_ITEM}|\b(?:das|der|die|le|la|el|il|lo)\s+\w+)"
@@ -98,7 +99,7 @@ _QUALIFIERS = (
     r"(?:\s*[,:]?\s+(?:an?|the|more|most|likely|best|clear(?:ly)?|definitely|certainly|primarily|mainly|overall|simply"
     r"|plainly|therefore|thus|ultimately|generally|still|also|just|really|indeed|obviously|essentially|predominantly"
     r"|undoubtedly|unambiguously|explicitly|fully|completely|strictly|purely|roughly|around|approximately|rather|solid"
-    r"|strong|case|example|in|at|on|of|under|as|with|towards?|category|class|code|level|label|type|kind|being))*"
+    r"|strong|case|example|one|in|at|on|of|under|as|with|towards?|category|class|code|level|label|type|kind|being))*"
 )
 _LEAD = re.compile(rf"(?:{_SUBJECT}{_IS}|{_JUDGED}){_QUALIFIERS}\s*[\"“'‘`*_(]*$", re.IGNORECASE)
 """What leads to the label of the item: ``The review is clearly``, ``I'd call this``, ``It falls under``."""
@@ -114,13 +115,17 @@ _FIRST = re.compile(
     r"(?:^|[,:;]\s|\bI\s+(?:think|believe|feel)|\b(?:so|that|overall|balance))\s*(?:(?:an?|the)\s+)?[\"“'‘`*_(]*$",
     re.IGNORECASE,
 )
+_IS_A = (
+    r"(?:is|are|seems|feels|looks|sounds|appears|would\s+be|strikes|comes|works|best|most|makes|probably|clearly|really"
+    r"|certainly|also|still|perhaps)\b[^.;:!?,\n]{0,40}?\b"
+)
 _FITS = re.compile(
-    r"[\"”'’`*_)]*\s+(?:(?:is|are|seems|feels|looks|sounds|appears|would\s+be|strikes|comes|works|best|most|makes|probably"
-    r"|clearly|really|certainly|also|still|perhaps)\b[^.;:!?,\n]{0,40}?\b)?"
-    r"(?:fits?|applies|suits?|match(?:es)?|describes|captures|reflects|represents|summari[sz]es|sums|fair|right|appropriate"
-    r"|suitable|accurate|reasonable|fitting|justified|warranted|apt|correct|better|best|closest|label|category|option|choice|pick"
-    r"|call|answer|rating|score|verdict|grade|classification|description|sense|it\s+is\W*$|where\s+(?:it|this)\s+(?:belongs|goes|lands)|where\s+I(?:'d|\s+would)?\s+(?:put|place|land))(?=\W|$)"
-    rf"{OTHER_THING}[^.;:!?,\n]*",
+    rf"[\"”'’`*_)]*\s+(?:(?:{_IS_A})?(?:fits?|applies|suits?|match(?:es)?|describes|captures|reflects|represents"
+    r"|summari[sz]es|sums|it\s+is\W*$|where\s+(?:it|this)\s+(?:belongs|goes|lands)"
+    r"|where\s+I(?:'d|\s+would)?\s+(?:put|place|land))"
+    rf"|{_IS_A}(?:fair|right|appropriate|suitable|accurate|reasonable|fitting|justified|warranted|apt|correct|better"
+    r"|best|closest|label|category|option|choice|pick|call|answer|rating|score|verdict|grade|classification|description"
+    rf"|sense))(?=\W|$){OTHER_THING}[^.;:!?,\n]*",
     re.IGNORECASE,
 )
 """What says of the label before it that it is right: ``Half true is probably the most accurate description``."""
@@ -136,7 +141,7 @@ _UNREAL = re.compile(
     rf"|seemed|looked|first(?!\s+(?:one|{THING}))|initially|at\s+a\s+glance|tempt\w*|previous\w*|usually|typically|often|sometimes"
     r"|partly|partially|mostly(?!\s+about)|somewhat|almost|nearly|barely|hardly"
     r"|declin\w+|refus(?:e|es|ed|ing)|unable|hesita\w+|reluctant|avoid\w*|resist\w*|chances?|odds|probability|likelihood"
-    r"|not|never|no|neither|nor|without(?!\s+(?:an?|any|the)\b)|doubt\w*|unclear|impossible|quote[sd]?|says|said|claims|titled?|called|thinks|believes|feels\s+that|hopes|wants|wonders"
+    r"|not|never|no|neither|nor|without(?!\s+(?:an?|any|the)\b)|doubt\w*|unclear|impossible|quote[sd]?|says|said|claims|titled?|called|thinks|believes|feels\s+that|hopes|want(?:s|ed)?|wonders|so\s+far|I(?:'d|\s+would)?\s+need"
     r"|(?:repl(?:y|ies|ied)|argue[sd]?|state[sd]?|writes|wrote|report(?:s|ed)|complain(?:s|ed)|mention(?:s|ed)|assert(?:s|ed)"
     r"|insist(?:s|ed)|suspect(?:s|ed)|tells|told|admit(?:s|ted)|maintain(?:s|ed)|allege[sd]?|announce[sd]?|comment(?:s|ed)"
     r"|remark(?:s|ed)|respond(?:s|ed)|add(?:s|ed)|fear(?:s|ed)|assume[sd]|agree[sd]|predict(?:s|ed)|warn(?:s|ed))\s+"
@@ -149,7 +154,8 @@ _UNREAL = re.compile(
 
 _DENIES = re.compile(
     r"(?:\b(?:not|never|no|nor|neither|hardly|without|than|instead\s+of|opposed\s+to"
-    r"|isn't|aren't|wasn't|doesn't\s+\w+|don't\s+\w+)\s+(?:(?:an?|the|really|quite|simply|merely|just|necessarily|exactly|about)\s+)*|\bnon-?|\bnothing\s+to\s+do\s+with\s+)"
+    r"|isn't|aren't|wasn't|doesn't\s+\w+|don't\s+\w+)\s+(?:(?:an?|the|really|quite|simply|merely|just|necessarily|exactly|about)\s+)*|\bnon-?|\bnothing\s+to\s+do\s+with\s+"
+    r"|\b(?:border(?:s|ing)|verg(?:es|ing))\s+on\s+|\b(?:close|next|near)\s+to\s+|\bshort\s+of\s+)"
     r"[\"“'‘`*_(]*$",
     re.IGNORECASE,
 )
@@ -167,13 +173,13 @@ _AFTER = re.compile(
 
 _CONDITION = re.compile(
     r"\W*(?:with(?:out)?|in\s+(?:an?|another|other))\b(?=.*(?<!\bI )\bwould\b)|\W*(?:add|fix|remove|replace)\b.*\band\b"
-    r"|\W*(?:if|unless|were|had|wenn|falls|sofern|si|se|als)\b(?!\s+I\s+(?:must|had|have)\b)(?![^.]*,\s*but\b)",
+    r"|\W*(?:(?:so|then|thus|hence|therefore|and|but|overall)\s*,?\s+)?(?:if|unless|were|had|wenn|falls|sofern|si|se|als)\b(?!\s+I\s+(?:must|had|have)\b)(?![^.]*,\s*but\b)",
     re.IGNORECASE,
 )
-_CLAUSE_ENDS = re.compile(r",\s+(?!and\b)|:\s+|\b(?:so(?!\s+(?:far|much|many))|but|therefore|hence|thus)\b")
+_CLAUSE_ENDS = re.compile(r",\s+(?!and\b)|:\s+|\s[-–—]\s+|\b(?:so(?!\s+(?:far|much|many))|but|therefore|hence|thus)\b")
 
 
-def _is_long(text: str) -> bool:
+def is_long(text: str) -> bool:
     """Whether a text is no short prose, also for its gaps: patterns are slow on hundreds of spaces."""
     return len(text) > LONGEST_PROSE or re.search(r"\s{20}", text) is not None
 
@@ -188,7 +194,7 @@ def find_only_label(text: str, scale: Scale) -> Iterator[Statement]:
     """``The article deals primarily with politics.``: the only label that a short text says of the item."""
     options = [str(one) for one in scale.categories or ()]
     if (
-        _is_long(text)
+        is_long(text)
         or _REFUSES.search(text)
         or scale.numeric
         or scale.kind not in ("nominal", "ordinal")
@@ -196,25 +202,28 @@ def find_only_label(text: str, scale: Scale) -> Iterator[Statement]:
     ):
         return
     said: dict[Label, int] = {}
-    sentences = list(_sentences(text))
-    if sum(len(list(_mentions(sentence, options))) for _, sentence in sentences) > MOST_MENTIONS:
+    sentences = list(sentences_of(text))
+    if sum(len(list(mentions_of(sentence, options))) for _, sentence in sentences) > MOST_MENTIONS:
         return
     for start, sentence in sentences:
-        for found in _mentions(sentence, options):
+        for found in mentions_of(sentence, options):
             label = label_on_scale(found[0], scale)
             before, rest = sentence[: found.start()], sentence[found.end() :]
             equal = re.search(r"\bas\s+$", before) and re.match(r"\s+as\b", rest)  # as good as the other one
+            defines = re.match(r"\W*(?:an?|any|every|each)\b", before, re.IGNORECASE) and _WHEN.match(rest)
             if (
                 label is None
                 or equal
-                or _DENIES.search(before)
-                or not _is_meant(text, start, before, start + found.end())
+                or defines
+                or denies(before)
+                or not is_meant(text, start, before, start + found.end())
             ):
                 continue
             subject = _I.search(before)
             ending = _VERB_ENDS.match(rest)
             verb = subject and ending and (ending[1] is None or subject[1] or subject[2])
-            alone = not before.strip() and re.fullmatch(rf"\s+{_ITEM}\W*", rest, re.IGNORECASE)  # Negative sentiment.
+            # Negative sentiment.
+            alone = _ARTICLE.fullmatch(before) and re.fullmatch(rf"\s+{_ITEM}\W*", rest, re.IGNORECASE)
             fits = is_fitting(before, rest)
             if not verb and not alone and not fits and _LEAD.search(before) is None:
                 said.setdefault(label, -1)  # merely mentioned
@@ -231,6 +240,10 @@ def find_only_label(text: str, scale: Scale) -> Iterator[Statement]:
         if at >= 0:
             yield Statement(at, len(text), label)
 
+
+_ARTICLE = re.compile(r"\W*(?:(?:an?|the)\s+)?", re.IGNORECASE)
+_WHEN = re.compile(r"\W*(?:only\s+)?(?:when|whenever|if|as\s+long\s+as|provided)\b", re.IGNORECASE)
+"""What follows a label in a definition: ``An answer is correct when``."""
 
 _VERB_ENDS = re.compile(
     r"\W*(?:[.!]|$|with\s+(?:this|that|the)\s+(?:statement|claim|item|sentence|author|view|idea)\b"
@@ -251,7 +264,12 @@ def is_fitting(before: str, rest: str) -> bool:
     return fits is not None and _UNREAL.search(fits[0].replace("would be", "").replace("partially", "")) is None
 
 
-def _is_meant(text: str, start: int, before: str, end: int) -> bool:
+def denies(before: str) -> bool:
+    """Whether words right before a label deny it."""
+    return _DENIES.search(before) is not None
+
+
+def is_meant(text: str, start: int, before: str, end: int) -> bool:
     """Whether a label after these words of a sentence is neither supposed, denied, asked about nor quoted."""
     is_question = re.match(r"[^.!?\n]{0,80}\?", text[end:]) is not None
     is_question = (
@@ -266,7 +284,7 @@ def _is_meant(text: str, start: int, before: str, end: int) -> bool:
     return not (is_supposed or is_question or is_reported(text, start + len(before), end))
 
 
-def _sentences(text: str) -> Iterator[tuple[int, str]]:
+def sentences_of(text: str) -> Iterator[tuple[int, str]]:
     """The sentences and lines of a text with their positions."""
     at = 0
     for end in [*_SENTENCE_ENDS.finditer(text), None]:
@@ -276,14 +294,14 @@ def _sentences(text: str) -> Iterator[tuple[int, str]]:
         at = len(text) if end is None else end.end()
 
 
-def _mentions(sentence: str, options: list[str]) -> Iterator[re.Match[str]]:
+def mentions_of(sentence: str, options: list[str]) -> Iterator[re.Match[str]]:
     """The labels that a sentence names, the longest first where one holds another; letters and codes in their case."""
     ordered = sorted(options, key=len, reverse=True)
     words = "|".join(r"[\s_-]+".join(map(re.escape, re.split(r"[\s_-]+", one))) for one in ordered)
     in_case = any(len(one) < 3 or one.isupper() for one in options)
-    return re.finditer(
-        rf"(?<![\w'’-])(?:{words})(?![\w'’]|[*_]*-(?!{_DEGREE_OF}\b)\w)", sentence, 0 if in_case else re.IGNORECASE
-    )
+    bare = rf"(?<![\w'’-])(?:{words})(?![\w'’]|[*_]*-(?!{_DEGREE_OF}\b)\w)"
+    quoted = rf"(?<=[\s(:]')(?:{words})(?='(?!\w))"
+    return re.finditer(f"{bare}|{quoted}", sentence, 0 if in_case else re.IGNORECASE)
 
 
 # -- numbers ---------------------------------------------------------------------------------------------
@@ -299,7 +317,8 @@ _VALUE = re.compile(
 )
 _VALUE_LEAD = re.compile(
     rf"(?:{_SUBJECT}{_IS}|{_JUDGED}|\b(?:at|worth|scores|enough\s+for|worthy\s+of)"
-    r"|\b(?:score|rating|grade|value|similarity)\s+of|\bI\s+estimate)"
+    r"|\b(?:score|rating|grade|value|similarity)\s+of|\bI\s+(?:\w+\s+)?(?:estimate|(?:land|settle|end\s+up|arrive)\s+(?:on|at))"
+    r"|\bI\s+(?:estimate|see|get)\s+(?:an?|the)\s+[\w'-]+\s+(?:of|at))"
     r"(?:\s+(?:about|around|roughly|approximately|an?|only|just|clearly|certainly|definitely|probably|at|worth|of|score"
     r"|rating|grade|solid|strong))*\s*[\"“'‘`*_(]*$",
     re.IGNORECASE,
@@ -317,11 +336,11 @@ _BOUNDS = re.compile(
 
 def find_only_number(text: str, scale: Scale) -> Iterator[Statement]:
     """``On a scale of 1 to 10, this translation is about an 8.``: the only number of a short text."""
-    if _is_long(text) or not scale.numeric:
+    if is_long(text) or not scale.numeric:
         return
     text = _BOUNDS.sub(lambda one: " " * len(one[0]), text)
     found, until = [], -1
-    for start, sentence in _sentences(text):
+    for start, sentence in sentences_of(text):
         for one in _VALUE.finditer(sentence):
             if start + one.start() >= until:  # else it is the top of the last one
                 unit = _UNIT.match(sentence, one.end())
@@ -344,7 +363,7 @@ def find_only_number(text: str, scale: Scale) -> Iterator[Statement]:
         or is_in_doubt(rest, label, scale)
     ):
         return
-    if _is_meant(text, start, before, start + end):
+    if is_meant(text, start, before, start + end):
         yield Statement(start, start + end, label)
 
 
@@ -371,11 +390,11 @@ _PARTS = re.compile(r"(?:,|:|;|\s[-–—])\s+|\s+(?=(?:and|but|so|because|since
 
 def find_only_side(text: str, scale: Scale) -> Iterator[Statement]:
     """``I find B slightly better, mostly for tone.``: the only side that the clauses of a short text prefer."""
-    if _is_long(text) or scale.kind not in ("preference", "odd-one-out"):
+    if is_long(text) or scale.kind not in ("preference", "odd-one-out"):
         return
     found: list[tuple[int, Label]] = []
     named: set[Label] = set()
-    for start, sentence in _sentences(text):
+    for start, sentence in sentences_of(text):
         whole = label_on_scale(_OPINION.sub("", sentence), scale)
         at = len(sentence) if _RESPECT.match(sentence) else 0
         for end in [*([] if whole is not None else _PARTS.finditer(sentence, at)), None]:
@@ -390,7 +409,7 @@ def find_only_side(text: str, scale: Scale) -> Iterator[Statement]:
                 label = None
             if label is not None:
                 is_listed = bare is not None and (bare[1] or _ends_with_label(sentence[:at], scale))
-                is_said = _COMPARES.search(clause) and _is_meant(text, start, sentence[:until], start + until)
+                is_said = _COMPARES.search(clause) and is_meant(text, start, sentence[:until], start + until)
                 named.add(label)
                 found += [(start + at, label)] if is_said and not is_listed else []
             at = until if end is None else end.end()

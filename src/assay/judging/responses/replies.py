@@ -18,6 +18,7 @@ from typing import Any, NamedTuple
 from assay.data.scales import LONGEST_SPAN_TEXT, Label, Listed, Nominal, Scale, SpanLabels
 from assay.judging.criteria import LABEL_KEYS, REASON_KEYS, Criterion, values_of_criterion
 from assay.judging.places import CRITERION_LINE, CriterionPlaces, find_criterion_lines
+from assay.judging.responses.conclusions import find_below_heading, find_conclusion, find_confident_opening
 from assay.judging.responses.label_words import (
     BULLET,
     DOUBTFUL,
@@ -563,7 +564,7 @@ _FRAMES = re.compile(r"<\|(?:begin|end)_of_(?:solution|answer|box|response)\|>",
 
 _ITEM = (
     r"(?:next\s+)?(?:item|example|review|question|input|task|case|sample"
-    r"|post|text|tweet|comment|essay|passage|document)"
+    r"|post|text|tweet|comment|essay|passage|document|response)"
 )
 _NEXT = re.compile(
     r"\n[^\w\n]{0,12}(?:human|user|instruction|system)\b[*_]{0,3}[ \t]*:"
@@ -712,6 +713,9 @@ FINDERS = (
     Finder(find_only_label, any_word=False),
     Finder(find_only_number, any_word=False),
     Finder(find_only_side, any_word=False),
+    Finder(find_conclusion, any_word=False),
+    Finder(find_below_heading, any_word=False),
+    Finder(find_confident_opening, any_word=False),
 )
 """In order of priority. All except the first ignore the JSON objects of the response."""
 

@@ -384,7 +384,7 @@ _STATED = re.compile(
 )
 _I_GIVE = re.compile(
     rf"\bI(?:'d|'ll|\s+would|\s+will|\s+therefore|\s+thus|\s+finally|\s+now|\s+have\s+to|\s+must)*\s+"  # dialect: kept
-    r"(?:rate|give|assign|award|grant|choose|pick|select|go\s+with|label|classify|score|grade|prefer|say|settle\s+on|vote\s+for|mark"
+    r"(?:rate|give|assign|award|grant|choose|pick|select|go\s+with|label|classify|score|grade|prefer|say|(?:settle|land|arrive|end\s+up)\s+(?:on|at)|vote\s+for|mark"
     r"|(?:put|place|peg|judge|evaluate|assess|estimate|categori[sz]e|tag|deem|describe|see)(?:\s+[\w'-]+){1,5}?\s+(?:as|at|around|near))\b"
     rf"|\b(?:it|this|(?:this|the)\s+(?:one|review|essay|post|comment|pair|story|{THING}))\s+"
     r"(?:deserves|gets|earns|merits|scores|warrants)\b"
@@ -405,6 +405,12 @@ _NOT_THE_LABEL = re.compile(
     r"(?:(?:the|my|a|an|its|this)\s+)?$",
     re.IGNORECASE,
 )
+_DENIED_THAT = re.compile(
+    r"(?:\bnot|n't|\bnever|\bhardly)\b(?![^.;:]*\b(?:doubt|deny|dispute))[^.;:]{0,30}\bthat\s+(?:\w+\s+){0,2}$",
+    re.IGNORECASE,
+)
+"""A denial of the statement that follows: ``It is not the case that the``."""
+
 _AT_FIRST = re.compile(r"\b(?:first|initially|before|thought|tempted|if|when|unless|whether)\b", re.IGNORECASE)
 _OF_OTHERS = re.compile(
     rf"\b(?:it|which|prompt|author|writer|user|review|post|comment|{THING})\b[^:\n]*\b"  # dialect: kept
@@ -464,7 +470,9 @@ _EXAMPLE = re.compile(
 )
 
 _SUPPOSED = re.compile(
-    r"^\W*(?:if|unless|were|had|should)\b(?!\s+(?:I|we|forced|pressed|pushed|asked)\b)", re.IGNORECASE
+    r"^\W*(?:(?:so|then|thus|hence|therefore|and|but)\s*,?\s+)?(?:if|unless|were|had|should)\b"
+    r"(?!\s+(?:I|we|forced|pressed|pushed|asked)\b)",
+    re.IGNORECASE,
 )
 """How a sentence begins that says what would be the label of something else: ``if it were longer``."""
 SUPPOSES = re.compile(
@@ -513,7 +521,7 @@ def find_in_sentences(text: str, scale: Scale) -> Iterator[Statement]:
         before = clause_before(text, one.start())
         stars = one[0].casefold().startswith("star") and before.rstrip()[-1:].isdigit()  # those of "4 stars - good"
         quoted = (_QUOTES.search(before) and '"' not in one[0]) or is_quoted(text, one.start())  # no key of JSON
-        if stars or quoted or _NOT_THE_LABEL.search(before):
+        if stars or quoted or _NOT_THE_LABEL.search(before) or _DENIED_THAT.search(before):
             continue
         if not one["sure"] and _SUPPOSED.match(before):
             continue
@@ -612,7 +620,7 @@ def find_given(text: str, scale: Scale) -> Iterator[Statement]:
             continue
         if re.search(r"'d\b|\bwould\b", one[0]) and SUPPOSES.match(before):
             continue
-        if _AT_FIRST.search(before) or _OF_OTHERS.search(before) or _SUPPOSED.match(before):
+        if _AT_FIRST.search(before) or _OF_OTHERS.search(before) or _SUPPOSED.match(before) or _QUOTES.search(before):
             continue
         words = re.split(r"[\n!?]|\.(?!\d)", text[one.end() : one.end() + NEAR], maxsplit=1)[0]
         label, rest = _label_among(_THIS_ONE.sub("this", words).split(), scale)
@@ -826,7 +834,11 @@ def _after_colon(sentence: str, scale: Scale) -> Any:
     head, _, said = sentence.rpartition(": ")
     ending, clause = " ".join(head.split()[-_WORDS_OF_FIT:]), re.split(r"[,;.!?][\"”]?\s", head)[-1]
     is_name = len(head.split()) < _WORDS_OF_FIT or _ASIDE.search(ending) is not None  # see `find_in_keyed_lines`
-    if is_name or _OPPOSITE.search(clause) or is_reported(sentence, len(head), len(sentence)):
+    if (
+        is_name
+        or _OPPOSITE.search(re.sub(r"\bnot(?=\s+\w+\s+\w)", "", clause))
+        or is_reported(sentence, len(head), len(sentence))
+    ):
         return None
     return label_on_scale(said, scale)
 
