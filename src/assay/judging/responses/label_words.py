@@ -402,7 +402,8 @@ _IS_BETTER = re.compile(
     rf"| (?:(?:narrowly|slightly|just|clearly) )?(?:edges out|beats|outperforms|surpasses|outshines|wins over) "
     rf"(?:the (?:other|second|first)|{THING} [ab]|[ab])\b.*$"
     r"| (?:does|did|has done) (?:a|the) better job(?: overall)?(?: (?:of|at|in|with) .*)?$"
-    r"| (?:serves|helps|answers|meets|satisfies) (?:the )?(?:user|reader|question|prompt|request|task|need)(?:s|'s \w+)? better$"
+    r"| (?:serves|helps|answers|meets|satisfies) (?:the )?(?:user|reader|question|prompt|request|task|need)"
+    r"(?:s|'s \w+)? better$"
     r"| (?:ist|est|es|è|é) (?:\w+ )?(?:besser|mejor|meilleure?|migliore|melhor)$"
 )
 _SERVED_BY = re.compile(
