@@ -576,6 +576,9 @@ def test_order_in_which_finders_are_asked():
         ("find_only_label", False, False, False),
         ("find_only_number", False, False, False),
         ("find_only_side", False, False, False),
+        ("find_conclusion", False, False, False),
+        ("find_below_heading", False, False, False),
+        ("find_confident_opening", False, False, False),
     ]
 
 

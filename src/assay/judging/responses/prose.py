@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterator
 
 from assay.data.scales import Label, Scale
-from assay.judging.responses.label_words import THING, WORD, is_in_doubt, label_on_scale
+from assay.judging.responses.label_words import THING, WORD, is_in_doubt, label_on_scale, stated_label
 from assay.judging.responses.statements import OTHER_THING, SUPPOSES, Statement, is_reported
 
 LONGEST_PROSE = 1_500
@@ -53,7 +53,10 @@ _IS = (
     r"(?:\s+(?:\w+ly\s+)?(?:is|are|was|were|seems|appears|reads|sounds|feels|looks|remains|stays|comes\s+(?:across|off)"
     r"|strikes\s+me|functions|acts|works|ist|est|es|è|é)|'s)(?:\s+(?:to\s+be|being|as|like))?"
 )
-_OBJECT = r"(?:it|(?:the|this|that|your)\s+[\w'-]+|this|that)"
+_OBJECT = (
+    r"(?:it|(?:the|this|that|your)\s+(?!(?:greeting|title|headline|opening|introduction|beginning|ending)\b)[\w'-]+"
+    r"|this|that)"
+)
 _SETS = (
     r"(?:(?:call|consider|deem|find|label|mark|tag|flag|treat|regard|view|rank|send|put|peg|slot|forward|class|go|opt|lean"
     r"|select|pick|assign|award|land|answer|say|recommend|classify|identify)(?:t?ing)?"
@@ -410,13 +413,20 @@ def find_only_side(text: str, scale: Scale) -> Iterator[Statement]:
                 label = None
             if label is not None:
                 is_listed = bare is not None and (bare[1] or _ends_with_label(sentence[:at], scale))
-                is_said = _COMPARES.search(clause) and is_meant(text, start, sentence[:until], start + until)
+                is_said = (
+                    _COMPARES.search(clause)
+                    and not _WISHES.match(sentence)
+                    and is_meant(text, start, sentence[:until], start + until)
+                )
                 named.add(label)
                 found += [(start + at, label)] if is_said and not is_listed else []
             at = until if end is None else end.end()
     if found and len(named) == 1:
         yield Statement(found[-1][0], len(text), found[-1][1])
 
+
+_WISHES = re.compile(r"\W*an?\s+(?:better|stronger|best|good|ideal)\b", re.IGNORECASE)
+"""How a sentence begins about a response that is not there: ``A better answer would be``."""
 
 _BARE = re.compile(r"[\s,]*(?:(and|but)\s+)?((?:(?:an?|the)\s+)?\S+)\s*", re.IGNORECASE)
 """A clause that only names a label, maybe next to others: ``The options are A and tie``, ``anything but a tie``."""
@@ -425,3 +435,121 @@ _BARE = re.compile(r"[\s,]*(?:(and|but)\s+)?((?:(?:an?|the)\s+)?\S+)\s*", re.IGN
 def _ends_with_label(text: str, scale: Scale) -> bool:
     last = re.search(r"[\w-]+(?=\W*$)", text)
     return last is not None and label_on_scale(last[0], scale) is not None
+
+
+# -- conclusions -----------------------------------------------------------------------------------------
+# The patterns above know how a statement is phrased; these only where a label is: at the end of the last sentence after
+# a word of conclusion, alone below a heading, or first in the response after a word of confidence.
+
+_CONCLUDES = re.compile(
+    r"(?:(?:^|[,;:.—–-]\s+|\band\s+)so(?!\s+(?:far|that)\b)|\b(?:hence|thus|therefore|thereby|consequently|accordingly"
+    r"|which\s+(?:makes|means|leaves|puts|gives)|in\s+(?:short|sum|summary|conclusion|other\s+words)|on\s+balance"
+    r"|all\s+in\s+all|to\s+conclude|taken\s+together|taking\s+everything\s+together|i\.e\.,?|meaning))\b"
+    r"(?P<between>[^.;:!?]{0,60})$",
+    re.IGNORECASE,
+)
+"""A word of conclusion in the clause of the label."""
+
+_NAMED = re.compile(
+    r"(?:^[\s*_\"“'`>]*(?:(?:it|this|that)(?:\s+one)?\s+|(?:in|an?|the)\s+)?|(?:->|→|=>|⇒)\s*|\bI(?:'m|\s+am)\s+(?:\w+ly\s+)?"
+    r"|(?:^|[,;:.—–-]\s+)(?:(?:final|overall|my|the)\s+)?(?:category|label|class|sentiment|verdict|rating|grade|answer|severity"
+    r"|tone|stance|topic|intent|emotion|priority)\s+)[\"“'‘`*_(]*$",
+    re.IGNORECASE,
+)
+"""What leads to a label directly: nothing, an arrow, ``category technical``, ``it leaks``."""
+
+_SET = re.compile(
+    r"(?:\b(?:I|we|I'd|I'll|my|you\s+can)\b|^\W*(?:mark|put|count|label|file|record|log|note|tag|code|rate|score|classify|treat)\b)"
+    r"[^.;:!?]{0,60}\b(?:as|under|at|to)\s+(?:an?\s+|the\s+)?[\"“'‘`*_(]*$",
+    re.IGNORECASE,
+)
+"""What the model does with the item: ``Mark me down as``, ``I'd set severity to``."""
+
+_PART = re.compile(
+    r"\b(?:first|second|third|fourth|last|final|opening|closing|introduct\w+|intro|beginning|ending|half|paragraphs?"
+    r"|sentences?|steps?|lines?|greeting|title|headline|sections?|parts?|premise|option|example|reference|gold|expected|previous|earlier|other"
+    r"|another|calls?|called|names?|described\s+by|compares?|compared|would|could|might|may|if|whether|when|unless)\b",
+    re.IGNORECASE,
+)
+"""Words of a clause about a part of the item, about something else, or not about what is."""
+
+_ENDS = re.compile(
+    r"[\"”'’`*_)\]]*(?:\s+(?:(?:on\s+|about\s+|with\s+)?(?:it|this|that)|here|overall|(?:the|this)\s+(?:claim|statement|hypothesis|premise|item|text)))?"
+    r"[\"”'’`*_)\]]*(?:\s*[.!]?\s*$|\s*(?:,|\s[-–—]|\()?\s*(?:because|since|as\s|given|due\s|not\s|rather\s+than|despite)\b)",
+    re.IGNORECASE,
+)
+"""The end of the clause, or its reason."""
+
+_WORD_OF_LABEL = re.compile(r"[^\W\d_]{2}")
+
+
+_BOX = re.compile(r"[☐☑☒○●]|\[[ xX]\]")
+
+
+def find_conclusion(text: str, scale: Scale) -> Iterator[Statement]:
+    """``No data is disclosed, therefore it does not leak.``: the label with which the last sentence ends."""
+    options = [str(one) for one in scale.categories or ()]
+    if is_long(text) or _BOX.search(text) or scale.numeric or scale.kind not in ("nominal", "ordinal"):
+        return
+    start, sentence = next(reversed(list(sentences_of(text))), (0, ""))
+    sentence = sentence if options else ""
+    found = [one for one in mentions_of(sentence, options) if not denies(sentence[: one.start()])]
+    if not found:
+        return
+    last = found[-1]
+    before, label = sentence[: last.start()], label_on_scale(last[0], scale)
+    is_word = str(label).casefold() in ("yes", "no", "true", "false")  # an answer, where others may only be listed
+    leads = any(one.search(before) for one in (_CONCLUDES, _SET, _NAMED)) or (is_word and re.search(r",\s+$", before))
+    clause = re.split(r"[,;:]\s|->|→|=>|⇒", before)[-1]
+    others = {label_on_scale(one[0], scale) for one in found[:-1]} - {label}
+    if (
+        label is None
+        or not _WORD_OF_LABEL.search(last[0])
+        or not leads
+        or others
+        or not _ENDS.match(sentence, last.end())
+    ):
+        return
+    if _PART.search(clause) or not is_meant(text, start, before, start + last.end()):
+        return
+    if not is_in_doubt(sentence[last.end() :], label, scale):
+        yield Statement(start, len(text), label)
+
+
+_HEADING = re.compile(
+    r"[ \t]*(?:#{1,6}[ \t]+\S[^\n]{0,40}|(?:\*\*|__)[^*_\n]{1,40}(?:\*\*|__):?|[^\W\d][\w \t-]{0,30}:)[ \t]*"
+)
+_NO_RESULT = re.compile(
+    r"\b(?:input|text|tweet|review|example|options?|labels|categories|scale|first|initial|draft|reference|gold|expected"
+    r"|response|answer\s+[ab]|confidence|language)\b",
+    re.IGNORECASE,
+)
+
+
+def find_below_heading(text: str, scale: Scale) -> Iterator[Statement]:
+    """``## Sentiment``, then ``**Positive**``: the only line below a heading that is a label and nothing else."""
+    if scale.numeric or not scale.categories or is_long(text):
+        return
+    lines = [line for line in text.splitlines() if line.strip()]
+    labels = [label_on_scale(line, scale) for line in lines]
+    there = [i for i, label in enumerate(labels) if label is not None]
+    if len(there) == 1 and there[0] > 0:
+        heading = lines[there[0] - 1]
+        if _HEADING.fullmatch(heading) and not _NO_RESULT.search(heading):
+            yield Statement(0, len(text), labels[there[0]])
+
+
+_CONFIDENCE = re.compile(
+    r"[\s*_\"'“]*(?:(?:very|most|quite|almost)\s+)?(?:probably|likely|clearly|definitely|certainly|surely|plainly|undoubtedly"
+    r"|evidently|presumably)\b(?:\s+(?:an?|the)(?=\s))?\s*",
+    re.IGNORECASE,
+)
+
+
+def find_confident_opening(text: str, scale: Scale) -> Iterator[Statement]:
+    """``Probably a 4, though others may differ.``: the label that a response begins with after such a word."""
+    lead = _CONFIDENCE.match(text)
+    if lead is not None and not is_long(text):
+        label = stated_label(text[lead.end() :].partition("\n")[0], scale, line=True)
+        if label is not None:
+            yield Statement(0, lead.end(), label)

@@ -18,7 +18,6 @@ from typing import Any, NamedTuple
 from assay.data.scales import LONGEST_SPAN_TEXT, Label, Listed, Nominal, Scale, SpanLabels
 from assay.judging.criteria import LABEL_KEYS, REASON_KEYS, Criterion, values_of_criterion
 from assay.judging.places import CRITERION_LINE, CriterionPlaces, find_criterion_lines
-from assay.judging.responses.conclusions import find_below_heading, find_conclusion, find_confident_opening
 from assay.judging.responses.label_words import (
     BULLET,
     DOUBTFUL,
@@ -35,7 +34,14 @@ from assay.judging.responses.label_words import (
     takes_any_word,
     unwrap,
 )
-from assay.judging.responses.prose import find_only_label, find_only_number, find_only_side
+from assay.judging.responses.prose import (
+    find_below_heading,
+    find_conclusion,
+    find_confident_opening,
+    find_only_label,
+    find_only_number,
+    find_only_side,
+)
 from assay.judging.responses.statements import (
     DECODER,
     MOST_BRACES,
