@@ -12,7 +12,7 @@ from collections.abc import Iterator
 
 from assay.data.scales import Label, Scale
 from assay.judging.responses.label_words import THING, WORD, is_in_doubt, label_on_scale, stated_label
-from assay.judging.responses.statements import OTHER_THING, SUPPOSES, Statement, is_reported
+from assay.judging.responses.statements import OTHER_THING, SUPPOSES, WISHES, Statement, is_reported
 
 LONGEST_PROSE = 1_500
 """Characters of a response whose only label is looked for: in a longer one, labels are mentioned on the way."""
@@ -415,7 +415,7 @@ def find_only_side(text: str, scale: Scale) -> Iterator[Statement]:
                 is_listed = bare is not None and (bare[1] or _ends_with_label(sentence[:at], scale))
                 is_said = (
                     _COMPARES.search(clause)
-                    and not _WISHES.match(sentence)
+                    and not WISHES.match(sentence)
                     and is_meant(text, start, sentence[:until], start + until)
                 )
                 named.add(label)
@@ -424,9 +424,6 @@ def find_only_side(text: str, scale: Scale) -> Iterator[Statement]:
     if found and len(named) == 1:
         yield Statement(found[-1][0], len(text), found[-1][1])
 
-
-_WISHES = re.compile(r"\W*an?\s+(?:better|stronger|best|good|ideal)\b", re.IGNORECASE)
-"""How a sentence begins about a response that is not there: ``A better answer would be``."""
 
 _BARE = re.compile(r"[\s,]*(?:(and|but)\s+)?((?:(?:an?|the)\s+)?\S+)\s*", re.IGNORECASE)
 """A clause that only names a label, maybe next to others: ``The options are A and tie``, ``anything but a tie``."""

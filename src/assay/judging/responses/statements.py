@@ -411,6 +411,9 @@ _DENIED_THAT = re.compile(
 )
 """A denial of the statement that follows: ``It is not the case that the``."""
 
+WISHES = re.compile(r"\W*an?\s+(?:better|stronger|best|good|ideal)\b", re.IGNORECASE)
+"""How a sentence begins about a response that is not there: ``A better answer would be``."""
+
 _AT_FIRST = re.compile(r"\b(?:first|initially|before|thought|tempted|if|when|unless|whether)\b", re.IGNORECASE)
 _OF_OTHERS = re.compile(
     rf"\b(?:it|which|prompt|author|writer|user|review|post|comment|{THING})\b[^:\n]*\b"  # dialect: kept
@@ -523,7 +526,7 @@ def find_in_sentences(text: str, scale: Scale) -> Iterator[Statement]:
         quoted = (_QUOTES.search(before) and '"' not in one[0]) or is_quoted(text, one.start())  # no key of JSON
         if stars or quoted or _NOT_THE_LABEL.search(before) or _DENIED_THAT.search(before):
             continue
-        if not one["sure"] and _SUPPOSED.match(before):
+        if WISHES.match(before) or (not one["sure"] and _SUPPOSED.match(before)):
             continue
         rest = text[one.end() : min(until, one.end() + NEAR)].partition("\n")[0]
         if re.match(r"\s*(?:just\s+|about\s+|almost\s+)?as\s+\w+\s+as\b", rest):
