@@ -508,7 +508,9 @@ def _odd_letter(stated: str, _scale: Scale) -> str | None:
         r"|is (?:the (?:odd one(?: out)?|outlier|exception)|different)"
         r"|differs)(?: (?:from|with|in) .*)?)?"
     )
-    letter = re.fullmatch(rf"(?:the )?(?:{_LETTERED} )?([abc]){differs}", spoken(stated))
+    lead = r"^(?:the )?(?:one|text|option) that (?:does not|doesn't) (?:fit|belong|match)(?: in)? is "
+    words = re.sub(lead, "", spoken(stated))
+    letter = re.fullmatch(rf"(?:the )?(?:{_LETTERED} )?([abc]){differs}", words)
     return letter[1].upper() if letter else None
 
 

@@ -180,7 +180,9 @@ _CONDITION = re.compile(
     r"|\W*(?:(?:so|then|thus|hence|therefore|and|but|overall)\s*,?\s+)?(?:if|unless|were|had|wenn|falls|sofern|si|se|als)\b(?!\s+I\s+(?:must|had|have)\b)(?![^.]*,\s*but\b)",
     re.IGNORECASE,
 )
-_CLAUSE_ENDS = re.compile(r",\s+(?!and\b)|:\s+|\s[-–—]\s+|\b(?:so(?!\s+(?:far|much|many))|but|therefore|hence|thus)\b")
+_CLAUSE_ENDS = re.compile(
+    r",\s+(?!and\b)|:\s+|\s(?:[-–—]|->|→|=>|⇒)\s+|\b(?:so(?!\s+(?:far|much|many))|but|therefore|hence|thus)\b"
+)
 
 
 def is_long(text: str) -> bool:

@@ -32,6 +32,7 @@ from assay.judging.responses.label_words import (
     MOST_STATEMENTS,
     NEAR,
     THING,
+    WORD,
     WRAPPING,
     is_bound,
     is_conditional,
@@ -395,6 +396,7 @@ _I_GIVE = re.compile(
     r"|(?<!would )(?<!could )(?<!might )(?<!not )(?<!to )\b"
     r"(?:bring|drop|lower|reduce|pull|push|bump|raise|lift|knock)s?"
     r"\s+(?:it|that|this|(?:the|my)\s+\w+)(?:\s+(?:up|down))?\s+to\b"
+    r"|\bon\s+(?:reflection|second\s+thoughts?),?\s+(?:it|this)\s+(?:is|should\s+be)\b"
     r"|\b(?P<is>(?:it|this|that)(?:'s|\s+is)|makes\s+it)(?=\s+an?\s)",
     re.IGNORECASE,
 )
@@ -414,6 +416,7 @@ _DENIED_THAT = re.compile(
 WISHES = re.compile(r"\W*an?\s+(?:better|stronger|best|good|ideal)\b", re.IGNORECASE)
 """How a sentence begins about a response that is not there: ``A better answer would be``."""
 
+_COUNTED = re.compile(rf"(?:\d|\b{WORD.pattern})\W*$", re.IGNORECASE)
 _AT_FIRST = re.compile(r"\b(?:first|initially|before|thought|tempted|if|when|unless|whether)\b", re.IGNORECASE)
 _OF_OTHERS = re.compile(
     rf"\b(?:it|which|prompt|author|writer|user|review|post|comment|{THING})\b[^:\n]*\b"  # dialect: kept
@@ -522,7 +525,7 @@ def find_in_sentences(text: str, scale: Scale) -> Iterator[Statement]:
     starts = [one.start() for one in found] + [len(text)]
     for one, until in zip(found, starts[1:], strict=True):
         before = clause_before(text, one.start())
-        stars = one[0].casefold().startswith("star") and before.rstrip()[-1:].isdigit()  # those of "4 stars - good"
+        stars = one[0].casefold().startswith("star") and _COUNTED.search(before)  # those of "4 stars - good"
         quoted = (_QUOTES.search(before) and '"' not in one[0]) or is_quoted(text, one.start())  # no key of JSON
         if stars or quoted or _NOT_THE_LABEL.search(before) or _DENIED_THAT.search(before):
             continue
