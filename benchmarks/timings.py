@@ -1,7 +1,7 @@
 """Every timing of docs/benchmarks.md in one run, with the machine and the date.
 
-    python benchmarks/timings.py                 # about an hour, on a machine that does nothing else
-    python benchmarks/timings.py --large         # also 100 million labels: another half hour and 30 GB of disk
+    python benchmarks/timings.py                 # on a machine that does nothing else
+    python benchmarks/timings.py --large         # also folders of 100 million labels, which take time and disk
     python benchmarks/timings.py alt_test chunks # some of them
 
 Each script runs in a separate process, one after the other, and what it prints follows its command. Alternatives that
