@@ -23,7 +23,8 @@ _TICKS = "→➡👉✅✔☑✓"
 """Words that introduce a number."""
 
 THING = (
-    r"(?:option|text|response|answer|output|version|model|assistant|candidate|summary|translation|item|number|sentence)"
+    r"(?:option|text|response|answer|output|version|model|assistant|candidate|summary|translation|item|number|sentence"
+    r"|reply)"
 )
 """What models call one of several texts."""
 
@@ -274,7 +275,7 @@ def label_on_scale(stated: Any, scale: Scale) -> Label | None:
     if scale.numeric:
         return _number(stated, scale)
     if scale.kind in _READERS:
-        return _READERS[scale.kind](_letters(str(stated)), scale)
+        return _READERS[scale.kind](_letters(_PICTURES.sub("", str(stated))), scale)
     words = str(stated)
     options = scale.categories
     if options is None:
@@ -395,10 +396,11 @@ _MUCH = (
     r"(?:(?:clearly|slightly|much|somewhat|marginally|far|by far|a (?:bit|little|lot)|significantly|considerably"
     r"|strongly|substantially|noticeably|definitely|decidedly|generally|overall|simply) ){0,2}"
 )
-_IS = r"(?:is|was|feels|seems|looks|reads|sounds|comes across as)(?: to be)?"
+_IS = r"(?:is|was|feels|seems|looks|reads|sounds|comes (?:across|out)(?: as)?|to be)(?: to be)?"
 _IS_BETTER = re.compile(
     rf" {_IS} (?:the )?{_MUCH}(?:better|best|superior|preferable|stronger|(?:clear )?winner)\b"
-    rf"(?: (?:one|choice|{THING}))?(?: of the (?:two|pair))?(?: than .*)?| wins$"
+    rf"(?: (?:one|choice|{THING}))?(?: of the (?:two|pair))?(?: than .*)?"
+    r"| wins(?: (?:this|the) (?:one|round|comparison|pair|case))?(?: overall)?$"
     rf"| (?:(?:narrowly|slightly|just|clearly) )?(?:edges out|beats|outperforms|surpasses|outshines|wins over) "
     rf"(?:the (?:other|second|first)|{THING} [ab]|[ab])\b.*$"
     r"| (?:does|did|has done) (?:a|the) better job(?: overall)?(?: (?:of|at|in|with) .*)?$"
@@ -412,7 +414,11 @@ _SERVED_BY = re.compile(
 _SIDE_BETTER = re.compile(
     rf"(a|b|first|second) {_MUCH}(?:better|superior|preferable|stronger)(?: overall)?(?: than .*)?"
 )
-_WORSE = re.compile(rf"(?P<side>a|b|first|second) {_IS} {_MUCH}(?:worse|inferior|weaker) than .*")
+_WORSE = re.compile(
+    rf"(?P<side>a|b|first|second) (?:{_IS} (?:the )?{_MUCH}(?:worse|inferior|weaker)(?: {THING})?"
+    rf"(?: than .*| of the (?:two|pair))|falls short of (?:{THING} )?(?:a|b|the other)\b.*"
+    r"|loses(?: (?:this|the) (?:one|round|comparison|pair|case))?(?: overall)?)"
+)
 
 
 def _preference(stated: str, scale: Scale) -> int | None:
@@ -434,7 +440,7 @@ def _preference(stated: str, scale: Scale) -> int | None:
     side = _SIDE_BETTER.fullmatch(words)
     if side is not None and (side[1] != "a" or re.search(r"\bA\b", stated)):  # and not "a better one"
         words = side[1]
-    words = re.sub(rf" (?:one|{THING})$", "", re.sub(r" overall$", "", words))
+    words = re.sub(rf" (?:one|{THING})$", "", re.sub(r" (?:overall|here)$", "", words))
     if better := _BETTER_IN_ASIA.fullmatch(words):
         return -1 if better["side"] in _FIRST else 1
     if worse := _WORSE.fullmatch(words):
@@ -470,7 +476,9 @@ def _grade_side(stated: str, scale: Preference) -> int | None:
     if signs:
         return _sign_side(signs["one"], signs["sign"], signs["other"], scale)
     words = re.sub(
-        rf"^(?:it's|it is|this is) |^the |\bis (?:the )?|\b(?:{THING}|one)\b", "", spoken(stated).replace(":", " ")
+        rf"^(?:it's|it is|this is) |^the |\b{_IS} (?:the )?|\b(?:{THING}|one)\b| (?:here|overall)$",
+        "",
+        re.sub("[:()]", " ", spoken(stated)),
     )
     words = " ".join(words.replace("-", " ").split())
     if words in _TIE or _EQUALLY.fullmatch(words):
@@ -481,7 +489,8 @@ def _grade_side(stated: str, scale: Preference) -> int | None:
     if found is not None or side is None:
         return None if found is None else int(found)
     sign = -1 if side["side"] in _FIRST else 1
-    how = re.sub(r" than .*$", "", side["how"])
+    worse = re.fullmatch(r"(.*)\bworse (?:than .*|of the (?:two|pair))", side["how"])
+    sign, how = (-sign, f"{worse[1]}better") if worse else (sign, re.sub(r" than .*$", "", side["how"]))
     of_words = [n for n, word in enumerate(scale.grades, 1) if " ".join(tokens(word)) == how]
     most = len(scale.grades)
     of_words = of_words or [
@@ -505,10 +514,14 @@ def _sign_side(one: str, sign: str, other: str, scale: Preference) -> int | None
 def _odd_letter(stated: str, _scale: Scale) -> str | None:
     differs = (
         r"(?: (?:(?:is the one (?:that|which) )?(?:does not|doesn't) (?:belong|fit|match)"
+        r"|(?:is the one (?:that|which) )?(?:differs|stands (?:apart|out))|as the (?:odd one(?: out)?|outlier)"
         r"|is (?:the (?:odd one(?: out)?|outlier|exception)|different)"
-        r"|differs)(?: (?:from|with|in) .*)?)?"
+        r")(?: (?:from|with|in) .*)?)?"
     )
-    lead = r"^(?:the )?(?:one|text|option) that (?:does not|doesn't) (?:fit|belong|match)(?: in)? is "
+    lead = (
+        r"^(?:leaving|(?:the )?(?:one|text|option|item|sentence) (?:that|which) "
+        r"(?:(?:does not|doesn't) (?:fit|belong|match)(?: in)?|differs|stands (?:apart|out)) is) "
+    )
     words = re.sub(lead, "", spoken(stated))
     letter = re.fullmatch(rf"(?:the )?(?:{_LETTERED} )?([abc]){differs}", words)
     return letter[1].upper() if letter else None

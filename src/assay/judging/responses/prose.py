@@ -60,7 +60,7 @@ _OBJECT = (
 _SETS = (
     r"(?:(?:call|consider|deem|find|label|mark|tag|flag|treat|regard|view|rank|send|put|peg|slot|forward|class|go|opt|lean"
     r"|select|pick|assign|award|land|answer|say|recommend|classify|identify)(?:t?ing)?"
-    r"|(?:describ|judg|rat|grad|cod|fil|plac|rout|characteri[sz]|categori[sz]|scor|settl|choos|giv|vot|conclud|arriv)(?:e|ing))"
+    r"|(?:describ|judg|rat|grad|cod|fil|plac|rout|characteri[sz]|categori[sz]|scor|settl|choos|giv|vot|conclud|arriv|estimat)(?:e|ing))"
 )
 """Verbs of a judge: ``I'd send this one to the``, ``it should be routed to``."""
 
@@ -114,6 +114,12 @@ _I = re.compile(
     re.IGNORECASE,
 )
 """And to one that is a verb: ``I strongly disagree.``"""
+
+_THIRD = re.compile(
+    rf"(?:{_SUBJECT}|\bthe\s+(?:\w+\s+)?(?:study|evidence|source|excerpt))(?:\s+(?:directly|clearly|fully|therefore|thus|also|indeed))?\s+[*_\"]*$",
+    re.IGNORECASE,
+)
+"""And to one in the third person: ``The passage directly supports the claim.``"""
 
 _FIRST = re.compile(
     r"(?:^|[,:;]\s|\bI\s+(?:think|believe|feel)|\b(?:so|that|overall|balance))\s*(?:(?:an?|the)\s+)?[\"“'‘`*_(]*$",
@@ -228,6 +234,7 @@ def find_only_label(text: str, scale: Scale) -> Iterator[Statement]:
             subject = _I.search(before)
             ending = _VERB_ENDS.match(rest)
             verb = subject and ending and (ending[1] is None or subject[1] or subject[2])
+            verb = verb or (str(label).endswith("s") and ending and _THIRD.search(before))
             # Negative sentiment.
             alone = _ARTICLE.fullmatch(before) and re.fullmatch(rf"\s+{_ITEM}\W*", rest, re.IGNORECASE)
             fits = is_fitting(before, rest)
@@ -322,7 +329,7 @@ _VALUE = re.compile(
     re.IGNORECASE,
 )
 _VALUE_LEAD = re.compile(
-    rf"(?:{_SUBJECT}{_IS}|{_JUDGED}|\b(?:at|worth|scores|enough\s+for|worthy\s+of)"
+    rf"(?:{_SUBJECT}{_IS}|{_SUBJECT}\s+(?:got|gained|scored|earned|achieve[sd]|reached|received)|{_JUDGED}|\b(?:at|worth|scores|enough\s+for|worthy\s+of)"
     r"|\b(?:score|rating|grade|value|similarity)\s+of|\bI\s+(?:\w+\s+)?(?:estimate|(?:land|settle|end\s+up|arrive)\s+(?:on|at))"
     r"|\bI\s+(?:estimate|see|get)\s+(?:an?|the)\s+[\w'-]+\s+(?:of|at))"
     r"(?:\s+(?:about|around|roughly|approximately|an?|only|just|clearly|certainly|definitely|probably|at|worth|of|score"
@@ -376,7 +383,8 @@ def find_only_number(text: str, scale: Scale) -> Iterator[Statement]:
 # -- sides -----------------------------------------------------------------------------------------------
 
 _COMPARES = re.compile(
-    r"\b(?:better|best|wins|superior|stronger|preferable|prefer\w*|tied?|draw|equal(?:ly)?|odd|belong|differs|different)\b",
+    r"\b(?:better|best|wins|loses|worse|weaker|superior|stronger|preferable|prefer\w*|tied?|draw|equal(?:ly)?|odd|belong"
+    r"|differs|different|outlier|apart)\b",
     re.IGNORECASE,
 )
 _OPINION = re.compile(
@@ -400,6 +408,8 @@ def find_only_side(text: str, scale: Scale) -> Iterator[Statement]:
         return
     found: list[tuple[int, Label]] = []
     named: set[Label] = set()
+    if scale.kind == "odd-one-out":  # where these words deny nothing
+        text = _DOES_NOT_FIT.sub(lambda one: "differs".ljust(len(one[0])), text)
     for start, sentence in sentences_of(text):
         whole = label_on_scale(_OPINION.sub("", sentence), scale)
         at = len(sentence) if _RESPECT.match(sentence) else 0
@@ -426,6 +436,8 @@ def find_only_side(text: str, scale: Scale) -> Iterator[Statement]:
     if found and len(named) == 1:
         yield Statement(found[-1][0], len(text), found[-1][1])
 
+
+_DOES_NOT_FIT = re.compile(r"\b(?:does(?:\s+not|n't)|do(?:\s+not|n't))\s+(?:belong|fit|match)(?:\s+in)?\b", re.I)
 
 _BARE = re.compile(r"[\s,]*(?:(and|but)\s+)?((?:(?:an?|the)\s+)?\S+)\s*", re.IGNORECASE)
 """A clause that only names a label, maybe next to others: ``The options are A and tie``, ``anything but a tie``."""
@@ -520,7 +532,7 @@ _HEADING = re.compile(
 )
 _NO_RESULT = re.compile(
     r"\b(?:input|text|tweet|review|example|options?|labels|categories|scale|first|initial|draft|reference|gold|expected"
-    r"|response|answer\s+[ab]|confidence|language)\b",
+    r"|response(?!.*\?)|answer\s+[ab]|confidence|language)\b",
     re.IGNORECASE,
 )
 
@@ -530,7 +542,7 @@ def find_below_heading(text: str, scale: Scale) -> Iterator[Statement]:
     if scale.numeric or not scale.categories or is_long(text):
         return
     lines = [line for line in text.splitlines() if line.strip()]
-    labels = [label_on_scale(line, scale) for line in lines]
+    labels = [stated_label(line, scale, line=True) for line in lines]
     there = [i for i, label in enumerate(labels) if label is not None]
     if len(there) == 1 and there[0] > 0:
         heading = lines[there[0] - 1]

@@ -360,7 +360,11 @@ def _listed(answer: str, scale: Listed, given: Any, *, is_json: bool) -> Label |
             return None
         words = names.strip()[0 if lead is None else lead.end() :].strip(WRAPPING)
         words = _LIST_TAIL.sub("", words)
-        names = [] if _NONE.fullmatch(spoken(words)) else re.split(r"\s*(?:[,;|>\n]|\band\b)\s*", words)
+        if given is None and not lists and not re.search(r"\w", words):
+            return None  # nothing is said
+        said = (words, re.split(r"[;.–—:]\s|\s-\s", words, maxsplit=1)[0])
+        is_empty = any(_NONE.fullmatch(spoken(one)) for one in said)
+        names = [] if is_empty else re.split(r"\s*(?:[,;|>\n]|\band\b)\s*", _RANKED.sub(", ", words))
     if not isinstance(names, list):
         return None
     if any(_EXCLUDED.search(str(one)) for one in names):
@@ -387,7 +391,7 @@ def _names_of(words: str, scale: Listed) -> list[Label]:
 
 
 _LIST_LEAD = re.compile(
-    r"[\w ]{0,30}:|I (?:would )?(?:detect|see|find|identify|assign|choose|select|pick|tag)\b"
+    r"[\w ]{0,30}[:=]|I (?:would )?(?:detect|see|find|identify|assign|choose|select|pick|tag)\b"
     r"|(?:the|this) \w+ (?:only |mainly |mostly )?(?:mentions|discusses|covers|addresses|expresses|conveys|talks about"
     r"|is about|touches on|deals with|refers to|comments on|uses|contains|includes|involves)(?: only)?\b"
     r"|the (?:(?!wrong|missing|other)\w+ )?(?:topics?|labels?|categor(?:y|ies)|tags?|aspects?|themes?|emotions?)"
@@ -402,6 +406,11 @@ _LIST_TAIL = re.compile(
     re.I,
 )
 """What surrounds the names of a sentence: ``Only price is mentioned``."""
+
+_RANKED = re.compile(
+    r"(?<=[^,;\s])[.;]?\s+(?:main|primary|secondary|tertiary|minor|also|other)\s?\w{0,10}:\s*", re.IGNORECASE
+)
+"""Between the labels of a list by rank: ``Primary: billing. Secondary: delivery``."""
 
 _WITHOUT = re.compile(r"\b(?:not|no|without|missing|absent|excluded|rejected)\b|n't\b", re.IGNORECASE)
 _EXCLUDED = re.compile(r"[:–—(-]\s*(?:not|no|isn't|absent|missing|n/a)\b", re.IGNORECASE)
@@ -570,7 +579,7 @@ _FRAMES = re.compile(r"<\|(?:begin|end)_of_(?:solution|answer|box|response)\|>",
 
 _ITEM = (
     r"(?:next\s+)?(?:item|example|review|question|input|task|case|sample"
-    r"|post|text|tweet|comment|essay|passage|document|response)"
+    r"|post|text|tweet|comment|essay|passage|document|response|conversation|dialogue|transcript|ticket|abstract|pair)"
 )
 _NEXT = re.compile(
     r"\n[^\w\n]{0,12}(?:human|user|instruction|system)\b[*_]{0,3}[ \t]*:"
@@ -578,7 +587,8 @@ _NEXT = re.compile(
     r"|\n[ \t]{0,8}\[(?:the[ \t]+start[ \t]+of[ \t]+)?(?:human|user|system|assistant)\b[^\[\]\n]{0,40}\]"
     r"[ \t]*(?:\n|:|$)"
     rf"|\n(?:[ \t]{{0,8}}[-*_=]{{3,80}}[ \t]*\n\s{{0,8}})?[^\w\n]{{0,12}}{_ITEM}\s?#?\d+\b"
-    rf"|\n[ \t]{{0,8}}[-*_=]{{3,80}}[ \t]*\n\s{{0,8}}[^\w\n]{{0,12}}{_ITEM}\b"
+    rf"|\n[ \t]{{0,8}}[-*_=]{{3,80}}[ \t]*\n\s{{0,8}}[^\w\n]{{0,12}}"
+    rf"(?:{_ITEM}\b|(?:student|customer|patient|speaker|q)\b[^\n:]{{0,9}}:)"
     r"|(?P<weak>\n[ \t]*\n[*_]{0,3}(?:review|text|input|post|comment|tweet|sentence|item|question|premise"
     r"|claim|passage|article|statement|essay|message|document|source|context|argument|ticket|e?mail|utterance|dialogue"
     r"|conversation|story|paragraph|abstract)[*_]{0,3}[ \t]*:)",
@@ -613,12 +623,19 @@ def _before_stop(text: str) -> str:
 
 
 _RECONSIDERED = re.compile(
-    r"\b(?:edit|update|correction|p\.?s)\b[^\n]{0,3}:|\b(?:actually|hmm+|wait|make\s+that|on\s+(?:reflection|(?:second|closer)\s+(?:thought|reading|look))"
+    r"\b(?:edit|update|correction|p\.?s)\b[^\n]{0,3}:|\b(?:actually|hmm+|wait|make\s+that|on\s+(?:reflection|(?:second|closer)\s+(?:thoughts?|reading|look))"
     r"|(?<!would )(?<!could )(?<!might )(?<!to )(?:change|changing|revise|revising|raise|raising|lower|lowering)"
     r"\s+(?:it|that|this|my\s+\w+)\s+to)\b",
     re.IGNORECASE,
 )
 """Words of a model that changes its answer."""
+
+
+_WITHDRAWN = re.compile(
+    r"\b(?:scratch|strike|cancel)\s+that\b|\bhmm+,?\s+no\b|\boops\b(?:,?\s+I\s+meant?\b)?|(?:\.\.\.|…|\s[—–])\s*no,",
+    re.IGNORECASE,
+)
+"""Words that take back what was said before: what follows them is read alone."""
 
 
 _CONCLUDES = re.compile(
@@ -660,6 +677,13 @@ def _is_revised(found: Sequence[Statement], answer: str) -> bool:
 def _settle(answer: str, scale: Scale, criterion: Criterion, *, cut_off: bool) -> Statement | None:
     """The statement by which a reply is settled, unless an afterthought puts it in doubt."""
     settled = _settle_turn(answer, scale, criterion, cut_off=cut_off)
+    withdrawn = None if is_json(answer) else next(reversed(list(_WITHDRAWN.finditer(answer))), None)
+    if settled is not None and withdrawn is not None and not criterion.is_one_of_several:
+        after = _settle_turn(answer[withdrawn.end() :], scale, criterion, cut_off=cut_off)
+        if after is not None and after.label is not None:
+            return replace(after, at=after.at + withdrawn.end(), end=after.end + withdrawn.end())
+        if settled.at < withdrawn.start():
+            return replace(settled, label=DOUBTFUL)
     if settled is None or settled.label in (None, OF_OTHERS) or takes_any_word(scale):
         return settled
     found = _reconsidered(answer, settled, scale)

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from assay.data.scales import Scale
+from assay.data.scales import Label, Preference, Scale
 from assay.judging.criteria import (
     ASIDE_KEYS,
     LABEL_KEYS,
@@ -270,7 +270,15 @@ def one_label(labels: Sequence[Any]) -> Any:
 def _object_label(found: dict[Any, Any], scale: Scale) -> tuple[Any, bool]:
     """The label that an object gives, and whether it means to give one."""
     folded = {str(k).strip().casefold().replace(" ", "_"): v for k, v in found.items()}
+    chosen = _only_true(found, scale)
+    if chosen is not None:
+        return chosen, True
     named = [k for k in folded if k in LABEL_KEYS or k.startswith("final")]
+    named = named or [k for k in folded if (keys := _KEYS_OF.get(scale.kind)) and keys.fullmatch(k)]
+    if isinstance(scale, Preference) and scale.grades and len(named) == 1:
+        graded = _with_grade(str(folded[named[0]]), folded.values(), scale)
+        if graded is not None:
+            return graded, True
     for sure in ([k for k in named if k == "label"], [k for k in named if k.startswith("final")]):
         named = sure or named
     if not named:
@@ -280,6 +288,31 @@ def _object_label(found: dict[Any, Any], scale: Scale) -> tuple[Any, bool]:
         if len(named) > 1:
             return None, False
     return one_label([_value_label(folded[k], scale) for k in named]), bool(named)
+
+
+_KEYS_OF = {
+    "odd-one-out": re.compile(r"(?:the_)?odd(?:_one)?(?:_out)?|outlier"),
+    "preference": re.compile(rf"(?:the_)?(?:better|best|preferred|chosen)(?:_(?:one|{THING}))?"),
+}
+"""Keys that mean the label of such a scale: ``{"odd_one_out": "A", "because": "…"}``."""
+
+
+def _only_true(found: dict[Any, Any], scale: Scale) -> Label | None:
+    """The label that alone is true of all labels: ``{"hate": false, "offensive": true, "no hate": false}``."""
+    if scale.numeric or not scale.categories or is_answer(scale) or len(found) < 2:
+        return None
+    labels = [label_on_scale(str(key), scale) for key in found]
+    if None in labels or set(labels) != set(scale.categories) or not all(isinstance(v, bool) for v in found.values()):
+        return None
+    chosen = [label for label, is_true in zip(labels, found.values(), strict=True) if is_true]
+    return chosen[0] if len(chosen) == 1 else None
+
+
+def _with_grade(side: str, values: Iterable[Any], scale: Preference) -> Label | None:
+    """The label of a side and the grade beside it: ``{"better": "B", "margin": "slightly better"}``."""
+    words = {str(one).strip().casefold() for one in values}
+    grades = [one for one in scale.grades if one.casefold() in words]
+    return label_on_scale(f"{side} {grades[0]}", scale) if len(grades) == 1 else None
 
 
 def _value_label(value: Any, scale: Scale) -> Any:
@@ -302,7 +335,7 @@ _MARKS = (
         re.IGNORECASE,
     ),
     re.compile(
-        r"<(?:[\w:]+:)?parameter(?:\s+name)?\s*=\s*[\"']?(?:final_?)?(?:label|answer|rating|score|verdict|choice)[\"']?>"
+        rf"<(?:[\w:]+:)?parameter(?:\s+name)?\s*=\s*[\"']?(?:final_?)?(?:{'|'.join(LABEL_KEYS)})[\"']?>"
         r"\s*(?P<said>[^<>]{1,200}?)\s*</",
         re.IGNORECASE,
     ),
@@ -327,6 +360,10 @@ _SUBJECT_OF = re.compile(r"[ \t]+(?:has|had|have|does|gives|offers|uses|cites|mi
 """What follows a mark that a sentence is about: ``[[A]] has nicer wording``."""
 
 
+_MARK_IF = re.compile(r"[\"'”’`*)]*\s+(?:if|when|for)\b")
+"""And one of several that have conditions, as in a prompt that is repeated: ``[[A]] if assistant A is better``."""
+
+
 def find_in_marks(text: str, scale: Scale) -> Iterator[Statement]:
     """``##4##``, ``[[4]]``, ``<label>4</label>``, ``\\boxed{4}``."""
     found_marks = [found for pattern in _MARKS for found in list(pattern.finditer(text))[-MOST_STATEMENTS:]]
@@ -336,8 +373,8 @@ def find_in_marks(text: str, scale: Scale) -> Iterator[Statement]:
         said = found["said"] or found.group("inside")
         tie = scale.kind == "preference" and said.casefold() == "c" and found[0].startswith("[[")
         label = 0 if tie else stated_label(said, scale)
-        is_subject = several and _SUBJECT_OF.match(text, found.end()) is not None
-        if label is not None and (is_subject or _names_another_grade(text[: found.start()], label, scale)):
+        other = several and (_SUBJECT_OF.match(text, found.end()) or _MARK_IF.match(text, found.end()))
+        if label is not None and (other or _names_another_grade(text[: found.start()], label, scale)):
             label = DOUBTFUL
         heading = found[0].startswith("##") and label is None and not re.search(r"\d", said)
         about = _PART_OF_REPLY.search(clause_before(text, found.start()))
@@ -380,12 +417,14 @@ _STATED = re.compile(
     rf")?{_CLOSING}"
     rf"(?:\s*(?:[:=：→|]|->)|[ \t]+[-–—][ \t])\s*)"
     rf"|(?:\s+(?:(?:for|of|to)\s+(?:this|the|it)|that|I)\b[^:=\n.;]{{0,40}}?)?"
-    rf"\s+(?:is|would be|should be|must be|remains)\b\s*:?\s*)",
+    rf"\s+(?:is|would be|should be|must be|remains|comes\s+to|stands\s+at)\b\s*:?\s*)",
     re.IGNORECASE,
 )
 _I_GIVE = re.compile(
-    rf"\bI(?:'d|'ll|\s+would|\s+will|\s+therefore|\s+thus|\s+finally|\s+now|\s+have\s+to|\s+must)*\s+"  # dialect: kept
-    r"(?:rate|give|assign|award|grant|choose|pick|select|go\s+with|label|classify|score|grade|prefer|say|(?:settle|land|arrive|end\s+up)\s+(?:on|at)|vote\s+for|mark"
+    r"\bI(?:'d|'ll|\s+would|\s+will|\s+therefore|\s+thus|\s+finally|\s+now|\s+have\s+to|\s+must"  # dialect: kept
+    r"|(?:\s+can)?\s+only|\s+(?:(?:most|very)\s+)?(?:likely|probably|certainly|definitely|rather|ultimately))*\s+"
+    r"(?:rate|give|assign|award|grant|choose|pick|select|go\s+with|lean(?:\s+\w+){0,2}\s+towards?|label|classify|score"
+    r"|grade|prefer|say|(?:settle|land|arrive|end\s+up)\s+(?:on|at)|vote\s+for|mark"
     r"|(?:put|place|peg|judge|evaluate|assess|estimate|categori[sz]e|tag|deem|describe|see)(?:\s+[\w'-]+){1,5}?\s+(?:as|at|around|near))\b"
     rf"|\b(?:it|this|(?:this|the)\s+(?:one|review|essay|post|comment|pair|story|{THING}))\s+"
     r"(?:deserves|gets|earns|merits|scores|warrants)\b"
@@ -453,7 +492,8 @@ _HEADED = re.compile(
 
 _FIRST_PERSON = re.compile(r"\b(?:I|we)(?:'ve|'ll|\s+(?:have|will|now|therefore))?\s+$", re.IGNORECASE)
 _FORCED = re.compile(
-    r"^\W*if\s+I\s+(?:had|have|were|was|am)\s+(?:to\b|forced\b|asked\b|pressed\b)[^,]*,\s*", re.IGNORECASE
+    r"(?:^\W*|,\s*(?:but|and|so)\s+)if\s+I\s+(?:had|have|were|was|am)\s+(?:to\b|forced\b|asked\b|pressed\b)[^,]*,\s*",
+    re.IGNORECASE,
 )
 """A condition that is none: ``If I had to choose, I would say``."""
 
@@ -550,6 +590,7 @@ _IS = r"\s(?:lautet|beträgt|ist|est|es|è|é)\b"
 _ABROAD = re.compile(
     r"\b(?:antwort|bewertung|wertung|einstufung|réponse|note|étiquette|respuesta|calificación|puntuación|etiqueta|risposta"
     r"|valutazione|etichetta|resposta|avaliação|nota)\b[*_]*(?:\s+(?:correct[ae]|corretta|richtige|final[ea]?))?"
+    r"(?:\s+(?:para|de|für|pour|per|da|de[lst]t?[ae])\s+\w+(?:\s+\w+)?)?"
     rf"\s*{_IS}\s*:?\s*"
     r"|(?:答案|评分|評分|分数|标签|答え|回答|評価|スコア)(?:是|为|為|は)\s*:?\s*|(?:정답|답변|답|점수)(?:은|는)\s*",
     re.IGNORECASE,
@@ -624,7 +665,9 @@ def find_given(text: str, scale: Scale) -> Iterator[Statement]:
         before = _TURNED.split(_FORCED.sub("", clause_before(text, one.start())))[-1]
         if one["is"] and not (scale.numeric or scale.kind in ("nominal", "ordinal")):
             continue
-        if re.search(r"'d\b|\bwould\b", one[0]) and SUPPOSES.match(before):
+        if SUPPOSES.match(re.split(r"[:,]\s", before.rstrip(" ,:"))[-1] if one["is"] else before) and (
+            one["is"] or re.search(r"'d\b|\bwould\b", one[0])
+        ):
             continue
         if _AT_FIRST.search(before) or _OF_OTHERS.search(before) or _SUPPOSED.match(before) or _QUOTES.search(before):
             continue
@@ -758,7 +801,7 @@ _KEYED = re.compile(
 )
 _ASIDE = re.compile(
     r"\b(?:number|count|words?|length|time|date|year|age|page|line|step|item|part|points?|paragraph|sentence|confidence"
-    r"|certainty|probability|likelihood|temperature|note(?!\s(?:(?:finale|globale|générale|totale)\s?)?$)|example|option|reasons?|reasoning|explanation|question"
+    r"|certainty|probability|likelihood|temperature|note(?!\s(?:(?:finale|globale|générale|totale)\s?)?(?::\s*)?$)|example|option|reasons?|reasoning|explanation|question"
     r"|criteri\w+|scale|range|min|minim\w+|max|maxim\w+|first|initial|preliminary|tentative|draft|previous|average|mean|\w+'s)\b",
     re.IGNORECASE,
 )
@@ -767,6 +810,9 @@ _ASIDE = re.compile(
 _POINT = re.compile(r"\s*[-*•]\s")
 _BESIDE = re.compile(r"\s+[|;]\s+(?=(?:confidence|certainty|reason\w*|explanation|rationale)\b)", re.IGNORECASE)
 """Between a label and a note on it: ``Tone: formal | Confidence: 0.9``."""
+
+_EXPLAINED = re.compile(r"\s+\([^()]*[:=][^()]*\)[\s.]*$")
+"""What the ends of a scale mean, behind a label: ``Groundedness: 0.95 (0 = not grounded, 1 = fully grounded)``."""
 
 _SURENESS = re.compile(r"\b(?:confidence|certainty|probability|likelihood)\b", re.IGNORECASE)
 
@@ -784,7 +830,7 @@ def find_last_line(text: str, scale: Scale) -> Iterator[Statement]:
     if whole is not None:
         yield Statement(len(text), len(text), whole)  # one label on several lines
     elif lines:
-        last = label_on_scale(BULLET.sub("", lines[-1]), scale)
+        last = label_on_scale(re.sub(r"\s+-+\s*$", "", BULLET.sub("", lines[-1])), scale)
         before = _line_label(lines[-2], scale) if len(lines) > 1 else None
         label = DOUBTFUL if None not in (last, before) and last != before else last
         aside = len(lines) > 1 and lines[-2].rstrip(" *_").endswith(":") and bool(_ASIDE.search(lines[-2]))
@@ -850,15 +896,15 @@ def _after_colon(sentence: str, scale: Scale) -> Any:
 
 
 _SENTENCES = re.compile(
-    r"(?:(?<=[a-z)\"'”*]{2}[.!?])(?<!\b(?:vol|fig|etc|sec|app|def|eqn)\.)(?<!\b(?:no|nr|pp|ed|ch|eq|vs|st)\.)"
-    r"|(?<=[\d%][.!?]))\s+|,\s+(?=so\s)",
+    r"(?:(?<=(?:[^\W\d_]|[)\"'”*])(?:[^\W\d_]|[)\"'”*])[.!?])(?<!\b(?:vol|fig|etc|sec|app|def|eqn)\.)(?<!\b(?:no|nr|pp|ed|ch|eq|vs|st)\.)"
+    r"|(?<=[\d%][.!?]))\s+|(?<=[。！？])\s*(?=\S)|,\s+(?=so\s)",
     re.IGNORECASE,
 )
 """Ends of sentences; the point of a short word may be that of an abbreviation (``No. 2``)."""
 
 _LEAD = re.compile(
     r"(?:as\s+it\s+(?:stands|is)|as\s+is|still|in\s+(?:short|sum|the\s+end)|all\s+in\s+all|on\s+balance|so)\b[,:]?\s+"
-    r"|[^\W\d]\w*(?:\s[^\W\d]\w*)?\s*:\s+",
+    r"|[^\W\d]\w*(?:\s[^\W\d]\w*)?\s*:(?:\s+|(?<=[^\x00-\x7f]:))",
     re.IGNORECASE,
 )
 """What leads to a label at the end: ``As is, 3``, ``Severity: minor``."""
@@ -876,8 +922,13 @@ def find_in_keyed_lines(text: str, scale: Scale) -> Iterator[Statement]:
         lines = [one for one in lines if one not in points]
     for found in lines:
         name = found["name"] or found["asked"]
-        rest = _BESIDE.split(found["rest"], maxsplit=1)[0]
-        aside = _ASIDE.search(name) or re.search("[:=：]", rest) or _OPPOSITE.search(name)
+        rest = _EXPLAINED.sub("", _BESIDE.split(found["rest"], maxsplit=1)[0])
+        aside = (
+            _ASIDE.search(name)
+            or ("(" in name and _LOOKS_UP.match(name))
+            or re.search("[:=：]", rest)
+            or _OPPOSITE.search(name)
+        )
         if not aside and not is_reported(text, found.start("rest"), found.end()):
             label = stated_label(rest, scale, line=True)
             named = label_on_scale(name.rstrip("<>!~ "), scale) if scale.categories and not scale.numeric else None
