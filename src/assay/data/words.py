@@ -389,12 +389,12 @@ def errors_in_texts(severity: str, weights: Mapping[str, int], item: Sequence[st
     )
 
 
-def could_name_annotators(name: str) -> str:
-    """Return the finding that one column of labels could name the annotators."""
-    return (
-        f"'{name}' could name the annotators (then set annotator='{name}', item=... and label=[...]); it is "
-        "read as one annotator's labels"
-    )
+def could_name_annotators(name: str, labels: str | None = None) -> str:
+    """Return the finding that one column of labels could name the annotators, or one of annotators hold labels."""
+    if labels is not None:
+        return f"'{name}' could name the annotators, or hold labels: it has the values of '{labels}'"
+    read = f"(then set annotator='{name}', item=... and label=[...]); it is read as one annotator's labels"
+    return f"'{name}' could name the annotators {read}"
 
 
 def repeated_item(item: str, *, stated: bool) -> str:

@@ -17,7 +17,7 @@ import polars as pl
 import pytest
 
 import assay
-from assay.errors import AssayError
+from assay.errors import AssayError, DataError
 
 Rng = np.random.Generator
 Cells = Counter[tuple[str, ...]]
@@ -263,3 +263,66 @@ def test_no_table_is_read_wrongly(how: str) -> None:
     counts = few + others
     assert few["poor"] <= 0.01 * few.total(), few
     assert counts["right"] + counts["asked"] >= 0.7 * counts.total(), counts
+
+
+# -- columns of labels that are called as a column of annotators -----------------------------------------
+
+
+def wide_table(*names: str, labels: tuple[object, ...] = (1, 2, 3, 4, 5), n: int = 60) -> pl.DataFrame:
+    """A row per item, and a column of labels under each name, three quarters of which are the same."""
+    rng = np.random.default_rng(len(names))
+    truth = rng.integers(0, len(labels), n)
+    own = {
+        name: [labels[k] for k in np.where(rng.random(n) < 0.75, truth, rng.integers(0, len(labels), n))]
+        for name in names
+    }
+    return pl.DataFrame({"item": [f"q{k}" for k in range(n)], **own})
+
+
+@pytest.mark.parametrize("labels", [(1, 2, 3, 4, 5), (0, 1), ("yes", "no"), ("good", "fair", "poor")])
+@pytest.mark.parametrize(
+    ("names", "judges", "people"),
+    [
+        (("ana", "ben", "carla", "judge"), ("judge",), ("ana", "ben", "carla")),
+        (("human_1", "human_2", "judge"), ("judge",), ("human_1", "human_2")),
+        (("annotator_1", "annotator_2", "judge"), ("judge",), ("annotator_1", "annotator_2")),
+        (("expert", "crowd", "judge"), ("judge",), ("crowd", "expert")),
+        (("expert", "user", "judge", "gpt-4o"), ("gpt-4o", "judge"), ("expert", "user")),
+        (("rater", "judge"), ("judge",), ("rater",)),
+    ],
+)
+def test_column_called_judge_holds_labels_where_it_has_those_of_the_others(tmp_path, names, judges, people, labels):
+    path = tmp_path / "labels.csv"
+    wide_table(*names, labels=labels).write_csv(path)
+    found = assay.read(path, judges=list(judges))
+    assert (found.humans, found.judges, len(found)) == (people, judges, 60 * len(names))
+
+
+@pytest.mark.parametrize("n", [8, 60])
+def test_gold_labels_next_to_a_judge_name_no_annotators(tmp_path, n):
+    wide_table("gold", "judge", n=n).write_csv(tmp_path / "labels.csv")
+    found = assay.look(tmp_path / "labels.csv")
+    assert {one.name: one.kind for one in found.columns} == {"item": "item", "gold": "gold", "judge": "judge"}
+
+
+@pytest.mark.parametrize(
+    "names",
+    [("label", "judge"), ("score", "judge"), ("quality", "judge"), ("toxicity", "rater"), ("majority", "judge")],
+)
+def test_column_that_could_name_annotators_or_hold_labels_is_asked_about(tmp_path, names):
+    path = tmp_path / "labels.csv"
+    wide_table(*names).write_csv(path)
+    asked = f"'{names[1]}' could name the annotators, or hold labels: it has the values of '{names[0]}'"
+    with pytest.raises(DataError, match=asked):
+        assay.read(path)
+    assert len(assay.read(path, item="item", annotator=names[1], label=names[0])) == 60
+    judges = ["judge"] if "judge" in names else []
+    wide = {"layout": "wide", "item": "item", "columns": list(names), "exclude": [], "judges": judges}
+    assert len(assay.read(path, **wide)) == 120
+
+
+def test_numbers_of_annotators_name_them_where_items_have_several_rows(tmp_path):
+    rng = np.random.default_rng(0)
+    rows = [(f"q{k}", who, int(rng.integers(1, 6))) for k in range(40) for who in (1, 2, 3, 4, 5)]
+    pl.DataFrame(rows, schema=["item", "rater", "toxicity"], orient="row").write_csv(tmp_path / "labels.csv")
+    assert assay.read(tmp_path / "labels.csv").humans == ("1", "2", "3", "4", "5")

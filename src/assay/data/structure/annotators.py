@@ -6,8 +6,10 @@ from collections.abc import Sequence
 from functools import cached_property
 from typing import Any
 
+import polars as pl
+
 from assay.data import words
-from assay.data.names import model_names, numbered_texts
+from assay.data.names import label_key, model_names, numbered_texts
 from assay.data.structure.dependence import dependence, repetition
 from assay.data.structure.keys import KeySearch, RowKey
 from assay.data.structure.one_scale import MOST_SHARED_VALUES, on_one_scale, scale_groups
@@ -59,13 +61,41 @@ class AnnotatorSearch(KeySearch):
 
     @cached_property
     def _labels_of_people(self) -> set[str]:
-        """Columns of numbers on one scale, each called as an annotator is, in a table without a column of labels."""
+        """Columns on one scale called as annotators are, in a table without a column of labels: ``ana, ben, judge``."""
         if any(called(plain, "label") for plain in self.plain.values()):
             return set()
+        beside = [{n, *alike} for n in self.views if (alike := self._labels_beside(n))]
+        if beside:
+            return set().union(*beside)
         named = [n for n, v in self.views.items() if v.numeric and not v.counts_rows and n not in self.excluded
                  and called_people(self.plain[n]) == 2 and not called_person_ids(self.plain[n])]  # fmt: skip
         groups = scale_groups(named, self.views)
         return set(groups[0]) if groups and len(groups[0]) > 1 else set()
+
+    def _labels_beside(self, name: str) -> list[str]:
+        """The columns whose values are those of a column called as an annotator is, in a table with a row per item.
+
+        A column that says who answered has names or ids for values, and not the labels of the other columns.
+        """
+        plain, view = self.plain, self.views[name]
+        if not called_people(plain[name]) or called_person_ids(plain[name]) or view.counts_rows or not view.filled:
+            return []
+        said = {*self.excluded, self.stated.item, self.stated.annotator, self.stated.label}
+        others = [n for n, v in self.views.items() if n not in (name, *said) and v.filled and not v.counts_rows]
+        alike = [n for n in others if self._has_values_of(n, name) and self._by_name(n) in (None, "gold")]
+        items = [n for n in others if n not in alike and called(plain[n], "item")]
+        if name in said or any(map(self._repeats, items)) or any(called(plain[n], "questions") for n in alike):
+            return []
+        named = human_names(alike) or model_names(alike) or any(called(plain[n], "gold") for n in alike)
+        return alike if len(alike) > 1 or named else []
+
+    def _has_values_of(self, name: str, other: str) -> bool:
+        """Whether two columns are on one scale and have most of their values in common."""
+        one, two = self.views[name], self.views[other]
+        if max(one.n_values, two.n_values) > MOST_SHARED_VALUES:
+            return False
+        first, second = (set(label_key(v.distinct.cast(pl.String)).to_list()) for v in (one, two))
+        return on_one_scale(one, two) and 2 * len(first & second) >= len(first | second)
 
     def _key(self) -> RowKey | None:
         """Who answered, and on which item; None, perhaps with a question, if the table has no row per label."""
@@ -239,8 +269,15 @@ class AnnotatorSearch(KeySearch):
         found, _ = self._labels(key)
         if not found and (stated.label is None and not self._repeats(item)):
             return None
-        if stated.alone and stated.item is None and stated.annotator is None and not self._repeats(item):
-            self._confirm(words.one_annotator_each(item, who), {"item": item, "annotator": who})
+        if stated.annotator is None and not self._repeats(item):
+            if len(found) == 1 and not called_person_ids(self.plain[who]) and self._has_values_of(found[0], who):
+                both = [found[0], who]
+                self.questions.append(Doubt(words.could_name_annotators(who, found[0]), (
+                    (words.columns_are_annotators(both), {"layout": "wide", "item": item, "columns": both}),
+                    (words.answered_by(who, self.views[who].examples(), (item,)), {**key.options, "label": found[0]}),
+                )))  # fmt: skip
+            elif stated.alone and stated.item is None:
+                self._confirm(words.one_annotator_each(item, who), {"item": item, "annotator": who})
         systems = [n for n in self.views if n not in (*key.members, *found) and self._is_system(n)]
         if len(systems) == 1 and stated.item is None and self.views[systems[0]].n_values > 1:
             # Outputs of several systems on one document are several items.
