@@ -107,6 +107,28 @@ def test_option_suggestion_depends_on_the_command(run: Run, command: str, option
     assert err.endswith(f"Unknown option: {option}." + ("\n" if right is None else f" Did you mean {right}?\n"))
 
 
+@pytest.mark.parametrize(
+    ("words", "list_"),
+    [
+        (("report", "{}", "--judges", "a", "b"), "--judges a,b"),
+        (("report", "{}", "--judges", "a", "b", "c", "--json"), "--judges a,b,c"),
+        (("agreement", "{}", "--wide", "--columns", "ann", "bob", "cho"), "--columns ann,bob,cho"),
+        (("agreement", "{}", "none.csv"), None),
+        (("agreement", "{}", "--scale", "1-5", "none.csv"), None),
+    ],
+)
+def test_names_separated_by_spaces_are_answered_with_commas(
+    run: Run, words: tuple[str, ...], list_: str | None
+) -> None:
+    code, _, err = run(*(TABLE if one == "{}" else one for one in words))
+    assert code == 2
+    if list_ is None:
+        assert "commas" not in err
+    else:
+        assert err.endswith(f"; names of {list_.split()[0]} are separated by commas: {list_}\n")
+        assert run("agreement", TABLE, *list_.split())[2] != err
+
+
 def test_option_of_another_model_names_it(capsys: pytest.CaptureFixture[str]) -> None:
     votes = str(Path(TABLE).with_name("votes.csv"))
     for words, answer in (

@@ -148,6 +148,10 @@ def test_options_refuse_values_out_of_range(run: Run, table: str, arguments, sta
         (("alt-test", "{}", "--annotators", "crowd"), "--annotators is now --expertise ..."),
         (("ratings", "{}", "--threshold=3"), "--threshold is now --separability-threshold ..."),
         (("card", "{}", "--people"), "--people is now --human-baseline ..."),
+        (
+            ("plan", "alt-test", "--annotators", "3"),
+            "--annotators is now --expertise ..., and their number --n-annotators",
+        ),
     ],
 )
 def test_renamed_options_are_refused_with_new_name(run: Run, table: str, arguments, words) -> None:

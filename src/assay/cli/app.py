@@ -32,7 +32,7 @@ from cyclopts.group import Group
 
 from assay._version import __version__
 from assay.cli.commands import BY_NAME, COMMANDS, FAMILIES, Command
-from assay.cli.guesses import answer_to_command, answer_to_option
+from assay.cli.guesses import answer_to_command, answer_to_list, answer_to_option
 from assay.cli.output import FIRST, TYPED, WORDED, as_typed, note, settings_of
 from assay.errors import AssayError, listing
 
@@ -113,10 +113,10 @@ def main(arguments: Sequence[str] | None = None) -> None:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(0)
     except AssayError as error:
-        _stop(_command_words(str(error), row), apart=True)
+        _stop(answer_to_list(str(error), given) or _command_words(str(error), row), apart=True)
     except CycloptsError as error:
         said = _new_name(given, row) or _guess(error) or _value(error) or _places(error) or str(error)
-        _stop(_command_words(said, row))
+        _stop(answer_to_list(said, given) or _command_words(said, row))
     except OSError as error:
         _stop(f"{error.filename}: {error.strerror}" if error.filename else str(error))
     except Exception as error:
@@ -287,7 +287,9 @@ def _new_name(given: Sequence[str], row: Command | None) -> str | None:
         for settings in settings_of(row):
             today = settings.renamed.get(option.removeprefix("--").replace("-", "_"))
             if today is not None:
-                return f"{option} is now {today}"
+                number = f"--n-{option.removeprefix('--')}"
+                also = f", and their number {number}" if number in typed_options(row.name).values() else ""
+                return f"{option} is now {today}{also}"
     return None
 
 

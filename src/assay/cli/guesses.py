@@ -162,6 +162,33 @@ def _unknown_in_family(family: str, word: str) -> str:
     return f'Unknown command "{family} {word}". {hint}'
 
 
+_NO_FILE = re.compile(
+    r"(?P<said>the file or folder '(?P<word>[^']+)' does not exist"
+    r"|[\w -]+ does not accept (?P<further>[^,;]+)[^;]*)(?:;|$)"
+)
+_LISTS = frozenset({"--judges", "--humans", "--columns", "--exclude", "--label"})
+"""Options with names that are separated by commas."""
+
+
+def answer_to_list(message: str, given: Sequence[str]) -> str | None:
+    """The answer to a list of names with spaces, whose second name was taken for a file; None for other messages.
+
+    Examples
+    --------
+    >>> answer_to_list("the file or folder 'b' does not exist", ["report", "x.csv", "--judges", "a", "b"])
+    "the file or folder 'b' does not exist; names of --judges are separated by commas: --judges a,b"
+    """
+    missing = _NO_FILE.match(message)
+    word = "" if missing is None else missing["word"] or missing["further"]
+    at = list(given).index(word) if word in given else 0
+    begin = next((k for k in range(at - 1, 0, -1) if given[k].startswith("--")), 0)
+    if missing is None or at - begin < 2 or given[begin] not in _LISTS:
+        return None
+    end = next((k for k in range(at, len(given)) if given[k].startswith("-")), len(given))
+    names = ",".join(given[begin + 1 : end])
+    return f"{missing['said']}; names of {given[begin]} are separated by commas: {given[begin]} {names}"
+
+
 def answer_to_option(option: str, known: Collection[str]) -> str:
     """The answer to an option that a command does not have; ``known`` are those that it has.
 
