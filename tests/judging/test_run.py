@@ -127,10 +127,10 @@ def test_run_in_a_few_lines():
         "  1 × m2: refused",
         "Pairs are drawn.",
         "3 labels in progress in another run.",
-        "4 labels remaining; run the command again to continue.",
+        "4 labels remaining; run it again to continue.",
     ]
     assert finished(stopped="interrupted", left=4).summary().splitlines()[2:] == [
-        "Stopped: interrupted. 4 labels remaining; run the command again to continue."
+        "Stopped: interrupted. 4 labels remaining; run it again to continue."
     ]
 
 

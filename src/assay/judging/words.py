@@ -32,7 +32,7 @@ def run_words(run: Any) -> str:
     lines += [f"{note[:1].upper()}{note[1:]}." for note in run.notes]
     if run.elsewhere:
         lines.append(f"{counted(run.elsewhere, 'label')} in progress in another run.")
-    remaining = f"{counted(run.left, 'label')} remaining; run the command again to continue."
+    remaining = f"{counted(run.left, 'label')} remaining; run it again to continue."
     if run.stopped:
         lines.append(f"Stopped: {run.stopped}. {remaining}")
     elif run.left:
