@@ -362,7 +362,10 @@ def opened(browser: Any, path: Path, width: int, scheme: str = "light", **option
 
 
 @pytest.mark.served
-@pytest.mark.parametrize(("width", "scheme"), [(1280, "light"), (1280, "dark"), (390, "light"), (390, "dark")])
+@pytest.mark.parametrize(
+    ("width", "scheme"),
+    [(1280, "light"), (1280, "dark"), (1100, "light"), (800, "light"), (390, "light"), (390, "dark")],
+)
 def test_page_is_accessible(browser: Any, written: Path, width: int, scheme: str) -> None:
     page = opened(browser, written, width, scheme, bypass_csp=True)  # to add axe
     height, broad = page.evaluate("[document.documentElement.scrollHeight, document.documentElement.scrollWidth]")
