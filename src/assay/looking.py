@@ -461,7 +461,8 @@ def _replacement_test(labels: Annotations, *, odd: bool) -> Analysis:
     humans, judges = len(labels.humans), labels.judges
     if not judges or humans < 2 or odd:
         reason = "judge_unspecified" if not judges else "too_few_humans" if humans < 2 else "odd_one_out_choices"
-        return Analysis("replacement_test", False, reason)
+        in_columns = () if judges else tuple(model_names([c for c in labels.items.columns if c != "item"]))
+        return Analysis("replacement_test", False, reason, in_columns)
     few = humans < words.RECOMMENDED_HUMANS
     return Analysis("replacement_test", True, "few_humans" if few else "judges", judges, humans if few else None)
 

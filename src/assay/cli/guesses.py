@@ -171,7 +171,7 @@ _LISTS = frozenset({"--judges", "--humans", "--columns", "--exclude", "--label"}
 
 
 def answer_to_list(message: str, given: Sequence[str]) -> str | None:
-    """The answer to a list of names with spaces, whose second name was taken for a file; None for other messages.
+    """The answer to a list of names with spaces, whose second name was treated as a file; None for other messages.
 
     Examples
     --------

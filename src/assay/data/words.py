@@ -98,7 +98,7 @@ def analysis_detail(reason: str, names: Sequence[str], number: int | None) -> st
         The number of items or annotators.
     """
     if reason in _REASONS:
-        return _REASONS[reason]
+        return _REASONS[reason].replace("[...]", str(list(names) or "[...]"))
     listed = listing(names, 3)
     if reason == "few_humans":
         return f"{listed}; {number} human annotators, at least {RECOMMENDED_HUMANS} are recommended"

@@ -185,19 +185,55 @@ def test_a_column_of_the_same_labels_in_other_words_is_a_doubt():
     assert assay.read(french, layout="wide", columns=["ann", "bob"]).humans == ("ann", "bob")
 
 
-def test_judge_in_a_column_next_to_labels_of_people_is_refused_with_what_to_do(tmp_path):
+def test_judge_in_a_column_next_to_labels_of_people_labels_each_item_once(tmp_path):
+    """As a merge of the model's labels to those of people leaves them."""
+    rows = [(f"t{k}", who, (k + len(who)) % 2, k % 2, k % 3) for k in range(40) for who in ("a", "bb", "ccc")]
+    table = pl.DataFrame(rows, schema=["tweet_id", "worker", "stance", "gpt4o", "party"], orient="row")
+    table.write_csv(tmp_path / "tweets.csv")
+    judged = {
+        "a file": assay.read(tmp_path / "tweets.csv", judges=["gpt4o"]),
+        "a frame": assay.read(table, judges=["gpt4o"]),
+        "one that is named whole": assay.read(
+            table, judges=["gpt4o"], item="tweet_id", annotator="worker", label="stance"
+        ),
+    }
+    for what, found in judged.items():
+        assert (found.humans, found.judges, len(found)) == (("a", "bb", "ccc"), ("gpt4o",), 160), what
+        own = found.labels.filter(pl.col("annotator") == "gpt4o").select("item", "label")
+        assert dict(own.rows()) == {f"t{k}": k % 2 for k in range(40)}, what
+        assert found.items.columns == ["item", "party"], what
+    unlabelled = table.with_columns(pl.when(pl.col("tweet_id") != "t3").then("gpt4o").alias("gpt4o"))
+    assert len(assay.read(unlabelled, judges=["gpt4o"])) == 159
+    look = assay.look(tmp_path / "tweets.csv")
+    assert "replacement test (no judge; set judges=['gpt4o'])" in str(look)
+    with pytest.raises(DataError, match="judge 'gpt5' is not in "):
+        assay.read(tmp_path / "tweets.csv", judges=["gpt5"])
+
+
+def test_judge_in_a_column_of_several_criteria_labels_each_once():
+    rows = [
+        (f"t{k}", c, who, (k + len(c)) % 5 + 1, k % 5 + 1)
+        for k in range(20)
+        for c in ("tone", "depth")
+        for who in "abc"
+    ]
+    table = pl.DataFrame(rows, schema=["item", "criterion", "annotator", "label", "gpt-4o"], orient="row")
+    found = assay.read(table, judges=["gpt-4o"], scale="1-5")
+    assert (len(found), found.criteria, found.judges) == (160, ("depth", "tone"), ("gpt-4o",))
+
+
+def test_judge_in_a_column_with_several_labels_of_an_item_is_refused_with_what_to_do(tmp_path):
     """The advice, followed literally, reads one table."""
-    rows = [(f"t{k}", who, (k + len(who)) % 2, k % 2) for k in range(40) for who in ("a", "bb", "ccc")]
+    rows = [(f"t{k}", who, (k + len(who)) % 2, (k + len(who)) % 2) for k in range(40) for who in ("a", "bb", "ccc")]
     table = pl.DataFrame(rows, schema=["tweet_id", "worker", "stance", "gpt4o"], orient="row")
     table.write_csv(tmp_path / "tweets.csv")
     with pytest.raises(DataError) as refused:
-        assay.read(tmp_path / "tweets.csv", judges=["gpt4o"])
+        assay.read(tmp_path / "tweets.csv", judges=["gpt4o"], label="stance")
     assert str(refused.value).endswith(
         "'gpt4o' is a column, not one of the annotators in 'worker', and each row is one label. Write the labels of "
         "'gpt4o' to a second file with one row per item, with the columns 'tweet_id' and 'gpt4o', and name both files"
     )
-    table.select("tweet_id", "gpt4o").unique().write_csv(tmp_path / "judge.csv")
-    found = assay.read([tmp_path / "tweets.csv", tmp_path / "judge.csv"], judges=["gpt4o"])
+    table.select("tweet_id", "gpt4o").unique("tweet_id").write_csv(tmp_path / "judge.csv")
+    table.drop("gpt4o").write_csv(tmp_path / "people.csv")
+    found = assay.read([tmp_path / "people.csv", tmp_path / "judge.csv"], judges=["gpt4o"])
     assert (found.humans, found.judges, len(found)) == (("a", "bb", "ccc"), ("gpt4o",), 160)
-    with pytest.raises(DataError, match="judge 'gpt5' is not in "):
-        assay.read(tmp_path / "tweets.csv", judges=["gpt5"])

@@ -251,6 +251,22 @@ def unpivot(rows: Rows, item: str, columns: Sequence[str] | None, *, check: bool
     return Rows(long, items=items, reading=reading, untyped=rows.untyped, orders=order)
 
 
+def stack_judges(rows: Rows, judges: Iterable[str] | str | None, members: Sequence[str], label: str, who: str) -> Rows:
+    """Add the labels of judges with a column of a long table, one for each item and criterion (members), as rows."""
+    frame = rows.labels
+    given = [one for one in ([judges] if isinstance(judges, str) else judges or ()) if one in frame.columns]
+    named = [n for n in given if n not in (*members, label, who) and not (frame[who].cast(pl.String) == n).any()]
+    same = frame.group_by(members).agg(pl.all().n_unique()).max().row(0, named=True) if named else {}
+    if not named or any(same[one] > 1 for one in named):
+        return rows
+    kept = [n for n in frame.columns if n in ("_row", *members) or (same[n] == 1 and n not in (*named, label, who))]
+    once = frame.unique(members, keep="first", maintain_order=True)
+    found = [once.drop_nulls(n).select(*kept, pl.lit(n).alias(who), pl.col(n).alias(label)) for n in named]
+    labels = pl.concat([frame.drop(named), *found], how="diagonal_relaxed")
+    note = f"one label for each item, from a column next to the annotators' labels: {listing(named)}"
+    return replace(rows, labels=labels, reading=rows.reading.add_notes(note))
+
+
 def number_rows(rows: Rows, options: Sequence[Mapping[str, Any]]) -> Rows:
     """Add the column ``_row`` with row numbers, if some options use it."""
     if not any(ROWS in one.values() for one in options) or ROWS in rows.labels.columns:

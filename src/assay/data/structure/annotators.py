@@ -64,15 +64,15 @@ class AnnotatorSearch(KeySearch):
         """Columns on one scale called as annotators are, in a table without a column of labels: ``ana, ben, judge``."""
         if any(called(plain, "label") for plain in self.plain.values()):
             return set()
-        beside = [{n, *alike} for n in self.views if (alike := self._labels_beside(n))]
-        if beside:
-            return set().union(*beside)
+        groups = [{n, *alike} for n in self.views if (alike := self._labels_next_to(n))]
+        if groups:
+            return set().union(*groups)
         named = [n for n, v in self.views.items() if v.numeric and not v.counts_rows and n not in self.excluded
                  and called_people(self.plain[n]) == 2 and not called_person_ids(self.plain[n])]  # fmt: skip
         groups = scale_groups(named, self.views)
         return set(groups[0]) if groups and len(groups[0]) > 1 else set()
 
-    def _labels_beside(self, name: str) -> list[str]:
+    def _labels_next_to(self, name: str) -> list[str]:
         """The columns whose values are those of a column called as an annotator is, in a table with a row per item.
 
         A column that says who answered has names or ids for values, and not the labels of the other columns.

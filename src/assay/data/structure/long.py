@@ -82,6 +82,8 @@ class LongSearch(AnnotatorSearch):
             return Role(name, kind, why if key.found else "by name", view.examples())
         kind_, why = self.other_role(name)
         of = self._described(name, key) if view.filled else None
+        if of is not None and key.who not in of and name in (self.stated.judges or ()):
+            return Role(name, "judge", "listed in judges", view.examples(), "stated")
         if kind_ in ("unknown", "item column") and of is not None:
             kind_ = "annotator column" if of == (key.who,) else "item column"
             return Role(name, kind_, words.one_value_each(of), view.examples(), of=of)

@@ -513,13 +513,14 @@ def _sign_side(one: str, sign: str, other: str, scale: Preference) -> int | None
 
 def _odd_letter(stated: str, _scale: Scale) -> str | None:
     differs = (
-        r"(?: (?:(?:is the one (?:that|which) )?(?:does not|doesn't) (?:belong|fit|match)"
-        r"|(?:is the one (?:that|which) )?(?:differs|stands (?:apart|out))|as the (?:odd one(?: out)?|outlier)"
+        r"(?: (?:(?:is the one (?:that|which) )?(?:does not|doesn't) (?:belong|fit|match)"  # dialect: kept
+        r"|(?:is the one (?:that|which) )?(?:differs|stands (?:apart|out))"
+        r"|as the (?:odd one(?: out)?|outlier)"
         r"|is (?:the (?:odd one(?: out)?|outlier|exception)|different)"
         r")(?: (?:from|with|in) .*)?)?"
     )
     lead = (
-        r"^(?:leaving|(?:the )?(?:one|text|option|item|sentence) (?:that|which) "
+        r"^(?:leaving|(?:the )?(?:one|text|option|item|sentence) (?:that|which) "  # dialect: kept
         r"(?:(?:does not|doesn't) (?:fit|belong|match)(?: in)?|differs|stands (?:apart|out)) is) "
     )
     words = re.sub(lead, "", spoken(stated))

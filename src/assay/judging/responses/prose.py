@@ -329,7 +329,8 @@ _VALUE = re.compile(
     re.IGNORECASE,
 )
 _VALUE_LEAD = re.compile(
-    rf"(?:{_SUBJECT}{_IS}|{_SUBJECT}\s+(?:got|gained|scored|earned|achieve[sd]|reached|received)|{_JUDGED}|\b(?:at|worth|scores|enough\s+for|worthy\s+of)"
+    rf"(?:{_SUBJECT}{_IS}|{_SUBJECT}\s+(?:got|gained|scored|earned|achieve[sd]|reached|received)"  # dialect: kept
+    rf"|{_JUDGED}|\b(?:at|worth|scores|enough\s+for|worthy\s+of)"
     r"|\b(?:score|rating|grade|value|similarity)\s+of|\bI\s+(?:\w+\s+)?(?:estimate|(?:land|settle|end\s+up|arrive)\s+(?:on|at))"
     r"|\bI\s+(?:estimate|see|get)\s+(?:an?|the)\s+[\w'-]+\s+(?:of|at))"
     r"(?:\s+(?:about|around|roughly|approximately|an?|only|just|clearly|certainly|definitely|probably|at|worth|of|score"

@@ -309,7 +309,7 @@ def _only_true(found: dict[Any, Any], scale: Scale) -> Label | None:
 
 
 def _with_grade(side: str, values: Iterable[Any], scale: Preference) -> Label | None:
-    """The label of a side and the grade beside it: ``{"better": "B", "margin": "slightly better"}``."""
+    """The label of a side and the grade next to it: ``{"better": "B", "margin": "slightly better"}``."""
     words = {str(one).strip().casefold() for one in values}
     grades = [one for one in scale.grades if one.casefold() in words]
     return label_on_scale(f"{side} {grades[0]}", scale) if len(grades) == 1 else None
@@ -410,7 +410,7 @@ _NOUN = (
 )
 _CLOSING = r"[*_`'\"“”)\]\\]*"
 _STATED = re.compile(
-    rf"\b{_NOUN}\b{_CLOSING}(?:"
+    rf"\b{_NOUN}\b{_CLOSING}(?:"  # dialect: kept
     rf"(?P<sure>(?:\s*\([^()\n]{{0,60}}\))?"
     rf"(?:\s+(?:(?:on|from|for|of|out of|between)\b(?P<of>[^:=\n.;]{{0,60}}?)"
     rf"|(?:after|based on|given)\b[^:=\n.;]{{0,60}}?)"
