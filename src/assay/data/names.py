@@ -816,7 +816,7 @@ _FAMILIES = (
 _MODEL = re.compile(
     rf"(?<![a-z0-9])({_FAMILIES})(?!(?!pro|flash|guard|vl|j\b|neo|turbo|coder)[a-z])"
     r"|(?<![a-z])claude([-_. :/]*(\d|v\d|opus|sonnet|haiku|instant|code|judge|"
-    r"scores?|ratings?|labels?|answers?|votes?)|$)"
+    r"scores?|ratings?|labels?|answers?|votes?|annotations?|pred(iction)?s?|verdicts?|outputs?)|$)"
     r"|(?<![a-z])(opus|sonnet|haiku)[-_. ]?\d"
     r"|^o[134]([-_ ](mini|preview|pro|high|low).*)?$"
     r"|^(openai|anthropic|google|vertex|bedrock|azure|meta|meta-llama|mistralai|xai|x-ai|cohere|huggingface|together|"
@@ -824,9 +824,9 @@ _MODEL = re.compile(
     r"|\d+(\.\d+)?b[-_](instruct|chat|it|base|hf)\b|[a-z]{3}[-_](\d+\.\d+|[3-9]|\d{2,})b$"
     r"|^judge$|^(judge|grader|ai|base|reward|large)[-_ ]?model|^model([-_ ]?[a-z0-9]{1,2})?$"
     r"|^ai[-_ ](judge|rater|grader|annotator|assistant|labell?er)"
-    r"|^(?-i:opus|sonnet|haiku)$|^predict(ed|ions?)?([-_ .]?[a-z0-9]{1,8})?$|^pred([-_ .][a-z0-9]{1,8})?$"
-    r"|^(ai|model|machine|bot|auto(mat(ic|ed))?)[-_ ]?(score|rating|label|grade|judg(e)?ment|annotation|vote|output|"
-    r"answer|verdict|prediction)s?$|^auto[-_ ]?(grader|rater|eval)$|^(system|machine)[-_ ]prediction$",
+    r"|^(?-i:opus|sonnet|haiku)$|^predict(ed|ions?)?([-_ .]?[a-z0-9]{1,8})?$|^(y_)?pred([-_ .][a-z0-9]{1,8})?$"
+    r"|^(ai|model|machine|bot|judge|auto(mat(ic|ed))?)[-_ ]?(score|rating|label|grade|judg(e)?ment|annotation|vote|"
+    r"output|answer|verdict|prediction|run[-_ ]?\d+)s?$|^auto[-_ ]?(grader|rater|eval)$|^system[-_ ]prediction$",
     re.IGNORECASE,
 )
 

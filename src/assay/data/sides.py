@@ -17,7 +17,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from assay.data.names import Coded, factorize, natural
+from assay.data.names import Coded, factorize, model_names, natural
 from assay.data.structure.cells import ColumnView
 from assay.data.structure.role_names import called_people, is_human, plain_name
 
@@ -169,13 +169,13 @@ def find_battles(table: pl.DataFrame, views: Mapping[str, ColumnView]) -> list[B
             battle, sided = Battle(first, second, winner, systems), sides or winner in voters
             if not named and (not sided or _RESOLVED.search(plain_name(winner))):
                 continue
-            rank = 4 * named + 2 * sided + systems + 2 * bool(_WINNER.search(plain_name(winner)))
+            numbers = views[first].numeric and views[second].numeric and not _has_side_words(views[winner])
+            says_so = _WINNER.search(plain_name(winner)) or is_human(winner) or model_names([winner])
+            rank = 4 * named + 2 * sided + systems + 2 * bool(says_so)
             is_voter = sided or _WINNER.search(plain_name(winner)) or (worded and _has_side_words(views[winner]))
-            if is_voter and _says_who_won(table, views[winner], battle, one_side=len(voters) > 1):
-                own = {first.lower(), second.lower()} & {
-                    cell.lower() for cell in views[winner].distinct.head(9).to_list()
-                }
-                found.append((rank + 4 * bool(own), battle))
+            if is_voter and not numbers and _says_who_won(table, views[winner], battle, one_side=len(voters) > 1):
+                cells = {cell.lower() for cell in views[winner].distinct.head(9).to_list()}
+                found.append((rank + 4 * bool({first.lower(), second.lower()} & cells), battle))
     best = [battle for rank, battle in found if rank == max(found, key=lambda one: one[0])[0]]
     best = [battle for battle in best if battle[:2] == best[0][:2]]
     return [battle for battle in best if not any(_is_copy(views, battle.winner, other.winner) for other in best)]

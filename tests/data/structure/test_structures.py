@@ -326,3 +326,43 @@ def test_numbers_of_annotators_name_them_where_items_have_several_rows(tmp_path)
     rows = [(f"q{k}", who, int(rng.integers(1, 6))) for k in range(40) for who in (1, 2, 3, 4, 5)]
     pl.DataFrame(rows, schema=["item", "rater", "toxicity"], orient="row").write_csv(tmp_path / "labels.csv")
     assert assay.read(tmp_path / "labels.csv").humans == ("1", "2", "3", "4", "5")
+
+
+@pytest.mark.parametrize(
+    ("names", "judges"),
+    [
+        (("human1", "human2", "judge_run1", "judge_run2"), {"judge_run1", "judge_run2"}),
+        (("Human annotation", "GPT-4 annotation", "Claude annotation"), {"GPT-4 annotation", "Claude annotation"}),
+        (("human_score", "judge_score"), {"judge_score"}),
+        (("anno_1", "anno_2", "anno_3", "gpt_label"), {"gpt_label"}),
+        (("human", "judge"), {"judge"}),
+    ],
+)
+@pytest.mark.parametrize("labels", [(1, 2, 3, 4, 5), (0, 1)])
+def test_names_of_judges_next_to_those_of_people(tmp_path, names, judges, labels):
+    table = wide_table(*names, labels=labels)
+    table = table.select(
+        pl.Series("Unnamed: 0", range(0, 180, 3)), pl.all(), pl.lit("gpt-4o").alias("judge_model"),
+        pl.Series("latency_ms", range(60)), (pl.Series("cost_usd", range(60)) / 1e4),
+    )  # fmt: skip
+    table.write_csv(tmp_path / "labels.csv")
+    found = {one.name: one.kind for one in assay.look(tmp_path / "labels.csv").columns}
+    assert {name for name, kind in found.items() if kind == "judge"} == judges
+    assert {name for name, kind in found.items() if kind == "person"} == {*names} - judges
+
+
+def test_votes_of_several_annotators_and_a_judge_on_named_systems_are_all_read(tmp_path):
+    table = wide_table("annotator_1", "annotator_2", "gpt4_preference", labels=("A", "B", "tie"))
+    table = table.select(
+        "item", pl.lit("ours").alias("system_1"), pl.lit("baseline").alias("system_2"), pl.exclude("item")
+    )
+    table.write_csv(tmp_path / "votes.csv")
+    found = assay.read(tmp_path / "votes.csv", judges=["gpt4_preference"])
+    assert (found.humans, found.judges, len(found)) == (("annotator_1", "annotator_2"), ("gpt4_preference",), 180)
+
+
+def test_person_in_a_column_next_to_the_labels_of_judges_labels_each_item_once():
+    rows = [(f"q{k}", who, (k + len(who)) % 5 + 1, k % 5 + 1) for k in range(40) for who in ("gpt-4o", "llama-3")]
+    table = pl.DataFrame(rows, schema=["id", "judge_model", "judge_score", "human_score"], orient="row")
+    found = assay.read(table, humans=["human_score"], judges=["gpt-4o", "llama-3"])
+    assert (found.humans, found.judges, len(found)) == (("human_score",), ("gpt-4o", "llama-3"), 120)

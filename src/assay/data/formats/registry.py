@@ -567,7 +567,8 @@ def long_rows(rows: Rows, settings: ReadSettings, *, check: bool) -> tuple[Rows,
     if settings.layout not in ("wide", "transposed"):
         if settings.repeat is None and {item, annotator, label} <= {*rows.labels.columns}:
             by = [one for one in {item: 0, criterion or "criterion": 0} if one in rows.labels.columns]
-            rows = tables.stack_judges(rows, settings.judges, by, label, annotator)
+            named = [n for s in (settings.judges, settings.humans) for n in ([s] if isinstance(s, str) else s or ())]
+            rows = tables.stack_named(rows, named, by, label, annotator)
         return rows, item, annotator, label, criterion
     columns = _text(settings.columns)
     if settings.layout == "transposed":

@@ -251,10 +251,10 @@ def unpivot(rows: Rows, item: str, columns: Sequence[str] | None, *, check: bool
     return Rows(long, items=items, reading=reading, untyped=rows.untyped, orders=order)
 
 
-def stack_judges(rows: Rows, judges: Iterable[str] | str | None, members: Sequence[str], label: str, who: str) -> Rows:
-    """Add the labels of judges with a column of a long table, one for each item and criterion (members), as rows."""
+def stack_named(rows: Rows, names: Iterable[str], members: Sequence[str], label: str, who: str) -> Rows:
+    """Add labels that annotators have in columns of a long table, one for each item (and criterion), as rows."""
     frame = rows.labels
-    given = [one for one in ([judges] if isinstance(judges, str) else judges or ()) if one in frame.columns]
+    given = [one for one in names if one in frame.columns]
     named = [n for n in given if n not in (*members, label, who) and not (frame[who].cast(pl.String) == n).any()]
     same = frame.group_by(members).agg(pl.all().n_unique()).max().row(0, named=True) if named else {}
     if not named or any(same[one] > 1 for one in named):

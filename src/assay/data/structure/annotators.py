@@ -62,11 +62,11 @@ class AnnotatorSearch(KeySearch):
     @cached_property
     def _labels_of_people(self) -> set[str]:
         """Columns on one scale called as annotators are, in a table without a column of labels: ``ana, ben, judge``."""
-        if any(called(plain, "label") for plain in self.plain.values()):
+        if any(called(plain, "label") and not self.views[n].free for n, plain in self.plain.items()):
             return set()
-        groups = [{n, *alike} for n in self.views if (alike := self._labels_next_to(n))]
-        if groups:
-            return set().union(*groups)
+        near = [{n, *alike} for n in self.views if (alike := self._labels_next_to(n))]
+        if near:
+            return set().union(*near)
         named = [n for n, v in self.views.items() if v.numeric and not v.counts_rows and n not in self.excluded
                  and called_people(self.plain[n]) == 2 and not called_person_ids(self.plain[n])]  # fmt: skip
         groups = scale_groups(named, self.views)
@@ -84,7 +84,8 @@ class AnnotatorSearch(KeySearch):
         others = [n for n, v in self.views.items() if n not in (name, *said) and v.filled and not v.counts_rows]
         alike = [n for n in others if self._has_values_of(n, name) and self._by_name(n) in (None, "gold")]
         items = [n for n in others if n not in alike and called(plain[n], "item")]
-        if name in said or any(map(self._repeats, items)) or any(called(plain[n], "questions") for n in alike):
+        repeated = any(self._repeats(n) and not self._twice((n, name)) for n in items)
+        if name in said or repeated or any(called(plain[n], "questions") for n in alike):
             return []
         named = human_names(alike) or model_names(alike) or any(called(plain[n], "gold") for n in alike)
         return alike if len(alike) > 1 or named else []
@@ -111,6 +112,8 @@ class AnnotatorSearch(KeySearch):
         named = self._named_key()
         if named is not None:
             return named
+        if len(self._labels_of_people) > 1:
+            return None
         keys = [k for _, k in ranked] or self._possible_keys()
         return self._who_is_asked(keys, sure=bool(ranked)) if keys else None
 

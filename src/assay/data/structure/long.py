@@ -82,8 +82,10 @@ class LongSearch(AnnotatorSearch):
             return Role(name, kind, why if key.found else "by name", view.examples())
         kind_, why = self.other_role(name)
         of = self._described(name, key) if view.filled else None
-        if of is not None and key.who not in of and name in (self.stated.judges or ()):
-            return Role(name, "judge", "listed in judges", view.examples(), "stated")
+        if of is not None and key.who not in of and name in self.stated.people:
+            is_judge = name in (self.stated.judges or ())
+            kind_, why = ("judge", "listed in judges") if is_judge else ("person", "listed in humans")
+            return Role(name, kind_, why, view.examples(), "stated")
         if kind_ in ("unknown", "item column") and of is not None:
             kind_ = "annotator column" if of == (key.who,) else "item column"
             return Role(name, kind_, words.one_value_each(of), view.examples(), of=of)

@@ -16,7 +16,7 @@ from assay.data.names import model_names, natural, spelling_key, strip_spaces
 BY_NAME = ("time stamp", "technical", "computed", "gold", "comment", "item column")
 """Roles that only a name suggests, in the order in which names are compared."""
 
-NUMBERED = re.compile(r"(|unnamed 0|unnamed|index|row|row ?names?|rownames|x|x 1|nr|no|column 1|number)")
+NUMBERED = re.compile(r"(|unnamed( \d+)*|index|row|row ?names?|rownames|x|x 1|nr|no|column 1|number)")
 """Names of columns that number the rows."""
 
 _MEASURED = "(words?|chars?|characters?|tokens?|sentences?|lines?|pages?|turns?|letters?|errors?|items?)"
@@ -30,7 +30,7 @@ ID = re.compile(r"\b(id|key|nr|no|number)$")
 
 _ID_WORDS = r"( ?(?P<id>id|ids|name|code|nr|no|number|email|index))?"
 _HUMAN = re.compile(
-    r"(?i)^(human|rater|annotator|person|people|expert|worker|coder|crowd|reviewer|grader|h|reader|observer|examiner|"
+    r"(?i)^(human|rater|annotator|anno?t?|person|people|expert|worker|coder|crowd|reviewer|grader|h|reader|observer|examiner|"
     r"radiologist|pathologist|evaluator|assessor|scorer|labell?er|dr|prof)(?![a-z])"
 )
 _LETTER = re.compile(r"(?i)[ahrpwc]\d+")

@@ -119,7 +119,7 @@ class TableSearch:
         timed = called(plain, "time stamp")
         if view.dates and (view.temporal or timed or len(view.distinct) > MOST_CATEGORIES):
             return "time stamp"
-        if NUMBERED.fullmatch(plain) and view.counts_rows:
+        if NUMBERED.fullmatch(plain) and (view.counts_rows or ("unnamed" in plain and view.unique and view.whole)):
             return "row number"
         if timed and (view.dates or view.ends is None or view.ends[1] > 1e5):
             return "time stamp"

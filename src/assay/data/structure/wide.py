@@ -374,7 +374,7 @@ class WideSearch(LongSearch):
         if asked:
             return
         stated = next((role for role in ("judges", "humans") if name in (getattr(self.stated, role) or ())), None)
-        models = model_names([name])
+        models = [] if set(model_names(view.distinct)) >= set(view.distinct) else model_names([name])
         if stated or models or (human_names([name]) and len(model_names(labels)) == len(labels)):
             kind = f"is listed in {stated}" if stated else f"has the name of {'a model' if models else 'an annotator'}"
             said = words.labels_on_another_scale(name, why, kind)
