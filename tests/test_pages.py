@@ -67,6 +67,29 @@ def test_every_command_is_on_its_page_and_in_a_how_to_or_the_readme() -> None:
             assert any(re.search(rf"\bassay {row.name}\b", text) for text in texts), row.name
 
 
+def anchors(page: Path, *, github: bool) -> set[str]:
+    """The anchors of a page's headings, as GitHub or Python-Markdown (the site) makes them."""
+    text = re.sub(r"^```.*?^```", "", page.read_text(encoding="utf-8"), flags=re.M | re.S)
+    titles = [title.replace("`", "").replace("*", "") for title in re.findall(r"^#{1,6} (.+)$", text, flags=re.M)]
+    if github:
+        return {re.sub(r"[^\w\- ]", "", title).lower().replace(" ", "-") for title in titles}
+    plain = (title.encode("ascii", "ignore").decode() for title in titles)
+    return {re.sub(r"[-\s]+", "-", re.sub(r"[^\w\s-]", "", title).strip().lower()) for title in plain}
+
+
+@pytest.mark.parametrize("github", [True, False])
+def test_links_to_headings_work_on_github_and_on_the_site(*, github: bool) -> None:
+    pages = [*sorted(DOCS.glob("*.md")), *(DOCS.parent / name for name in ("README.md", "CHANGELOG.md"))]
+    links = [
+        (page, (page.parent / to).resolve() if to else page.resolve(), heading)
+        for page in pages
+        for to, heading in re.findall(r"\]\(([\w/.-]*\.md|)#([^)\s]+)\)", page.read_text(encoding="utf-8"))
+    ]
+    known = {to: anchors(to, github=github) for _, to, _ in links}
+    assert len(links) > 100
+    assert [f"{page.name}: {to.name}#{heading}" for page, to, heading in links if heading not in known[to]] == []
+
+
 def test_every_page_is_in_the_navigation() -> None:
     navigation = (DOCS.parent / "zensical.toml").read_text()
     assert [page.name for page in sorted(DOCS.glob("*.md")) if f'"{page.name}"' not in navigation] == []

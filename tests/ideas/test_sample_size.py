@@ -54,6 +54,7 @@ def test_a_pilot_gives_its_agreement():
     pilot = assay.plan.triplets(9, pilot=labels, floors=(2,), n_studies=20)
     agreed = assay.odd_one_out_agreement(labels, who=["humans"]).humans["agreement"]
     assert pilot.run.settings.agreement == pytest.approx(agreed)
+    assert "Based on the agreement of the pilot, as if it were exact, so no interval." in pilot.summary()
     with pytest.raises(DesignError, match="both set the agreement of the experts"):
         assay.plan.triplets(pilot=labels, agreement=0.5)
 

@@ -59,6 +59,18 @@ def test_probes_change_one_thing(make_study):
     assert len(sent) == 4
 
 
+def test_a_function_gets_the_text_of_a_probe_and_is_not_asked_what_it_cannot_see(make_study):
+    """It has columns and no prompt: a hint would be a repeated call, and the probe would always pass."""
+    judge = {"provider": "python", "model": "rules:stars"}
+    study = make_study(1, judge=judge, items={"file": "items.csv"}, probes={"padded": 5, "hint": 5})
+    (study.folder / "items.csv").write_text('item,text\nq1,"One line\nand another"\n')
+    rules = "def stars(columns, question):\n    return 2 if columns['text'].startswith('- One line') else 4\n"
+    (study.folder / "rules.py").write_text(rules)
+    assert judge_study(study, allow_code=True).answered == 2
+    found = study_labels(study, probes=True).labels
+    assert dict(found.select("probe", "label").rows()) == {None: 4, "padded": 2}
+
+
 def test_swapped_options_are_shown_the_other_way_and_read_back(make_study):
     question = {"name": "which", "text": "Which?", "scale": "preference", "options": ["a", "b"], "order": "fixed"}
     with ChatServer(lambda n, b, server: Say('{"label": "first"}')) as server:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
+import json
 import math
 import re
 import sys
@@ -361,6 +362,18 @@ def test_a_folder_of_a_model_has_one_of_two_files(tmp_path, monkeypatch):
         assert found_at(None, str(tmp_path / "modules" / ".." / name), monkeypatch) == str(tmp_path / name)
     with pytest.raises(assay.errors.DataError, match="holds no model: neither config"):
         found_at(None, str(tmp_path / "other"), monkeypatch)
+
+
+def test_a_folder_of_a_part_of_a_model_is_refused_with_the_whole(tmp_path, monkeypatch):
+    for part, config in (("1_Pooling", {"word_embedding_dimension": 384}), ("0_Transformer", {"model_type": "bert"})):
+        (tmp_path / part).mkdir()
+        (tmp_path / part / "config.json").write_text(json.dumps(config))
+    (tmp_path / "modules.json").write_text("[]")
+    assert found_at(None, str(tmp_path / "0_Transformer"), monkeypatch) == str(tmp_path / "0_Transformer")
+    with pytest.raises(
+        assay.errors.DataError, match=rf"holds a part of a model; name the folder of the whole, {tmp_path}$"
+    ):
+        found_at(None, str(tmp_path / "1_Pooling"), monkeypatch)
 
 
 @pytest.mark.parametrize("model", ["/no/where", "./nowhere", "~nobody-of-that-name", "one/two/three"])

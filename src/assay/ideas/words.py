@@ -248,7 +248,8 @@ def plan_lines(settings: Any, row: Mapping[str, Any] | None) -> list[str]:
             f"{row['floor']} comparisons per pair ({row['judgments']:,} judgments{each}) reach ρ = {s.target:g} with "
             f"the true ranking in {row['estimate']:.0%} of studies; mean ρ {said(row['rho'])}."
         )
-    lines.append("Based on an assumed agreement, so no interval.")
+    source = "an assumed agreement" if s.pilot is None else "the agreement of the pilot, as if it were exact"
+    lines.append(f"Based on {source}, so no interval.")
     return lines
 
 

@@ -537,6 +537,9 @@ class Plan:
             return []
         swaps = bool(asked.choices) and asked.orders != "all"
         nothing = {"swapped": not swaps, "sibling": judge.sibling is None}
+        # A function gets columns and no prompt; a trained rater gets texts, and knows its training set by them.
+        nothing["hint"] = judge.provider in ("python", "trained")
+        nothing["padded"] = nothing["stripped"] = judge.provider == "trained"
         return [probe for probe in wanted if not nothing.get(probe, False)]
 
     def _probe_samples(self) -> dict[str, frozenset[str]]:
@@ -701,8 +704,9 @@ class Plan:
             return item.fields
         if not way.judge.is_program:
             return {}
-        shown = way.asked.shown_columns(item.fields, self.study.config.items.hidden)
-        return {column: item.fields.get(column) for column in (*shown, *order)}
+        fields = self._asked_item(way, item).fields
+        shown = way.asked.shown_columns(fields, self.study.config.items.hidden)
+        return {column: fields.get(column) for column in (*shown, *order)}
 
     def way(self, claim: Claim) -> Way:
         """Return the judge, question, scale and prompt of an assignment."""
@@ -738,11 +742,16 @@ class Plan:
         others = [one.definition.name for one in self.questions.values() if one.definition.name != asked.name]
         return Way(judge, question, asked, scale, schema, prompt, varied.get("probe"), tuple(others))
 
+    def _asked_item(self, way: Way, item: Item) -> Item:
+        """Return the item as the judge gets it: of some probes, with its texts in another form."""
+        if way.probe in ("padded", "stripped"):
+            return reformat(item, way.probe, self.study.config.items.images)
+        return item
+
     def _messages(self, way: Way, item: Item, order: tuple[str, ...]) -> list[Message]:
         """Return the prompt of one judge for one question."""
-        if way.probe in ("padded", "stripped"):
-            item = reformat(item, way.probe, self.study.config.items.images)
-        messages = way.prompt.messages(item, order=order, demonstrations=self._demonstrations(way, item))
+        asked = self._asked_item(way, item)
+        messages = way.prompt.messages(asked, order=order, demonstrations=self._demonstrations(way, item))
         if way.probe != "hint":
             return messages
         label = way.asked.shuffle(self._hint(way, item), order)

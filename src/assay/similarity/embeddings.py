@@ -241,6 +241,10 @@ WEIGHTS = ("*.safetensors", "*.json", "*.txt", "*.model")
 """Files that determine a model's output; ``*.bin`` without safetensors."""
 
 
+def _text_of(path: Path) -> str:
+    return path.read_text(encoding="utf-8", errors="replace") if path.is_file() else ""
+
+
 @lru_cache
 def folder_of(model: str) -> Path:
     """The folder of a model's files.
@@ -254,7 +258,10 @@ def folder_of(model: str) -> Path:
     if path.is_dir():
         if not (path / "config.json").is_file() and not (path / "modules.json").is_file():
             raise DataError(f"the folder {model} holds no model: neither config.json nor modules.json is in it")
-        return path.resolve()
+        path = path.resolve()
+        if (path.parent / "modules.json").is_file() and '"model_type"' not in _text_of(path / "config.json"):
+            raise DataError(f"the folder {model} holds a part of a model; name the folder of the whole, {path.parent}")
+        return path
     if path.is_absolute() or model.startswith((".", "~")) or model.count("/") > 1:
         raise DataError(f"there is no folder {model}; give the folder of a model, or its name on the Hugging Face Hub")
     hub = require("huggingface_hub", EMBED, "a model by its name")
