@@ -366,3 +366,12 @@ def test_person_in_a_column_next_to_the_labels_of_judges_labels_each_item_once()
     table = pl.DataFrame(rows, schema=["id", "judge_model", "judge_score", "human_score"], orient="row")
     found = assay.read(table, humans=["human_score"], judges=["gpt-4o", "llama-3"])
     assert (found.humans, found.judges, len(found)) == (("human_score",), ("gpt-4o", "llama-3"), 120)
+
+
+@pytest.mark.parametrize("name", ["copie", "seg", "Aufsatz"])
+def test_numbers_of_rows_are_no_labels(tmp_path, name):
+    table = wide_table("correcteur_1", "correcteur_2", "juge_gpt4", labels=tuple(range(21)), n=70)
+    table.select(pl.Series(name, range(1, 71)), pl.exclude("item")).write_csv(tmp_path / "labels.csv", separator=";")
+    found = assay.read(tmp_path / "labels.csv", judges=["juge_gpt4"])
+    assert (found.humans, found.n_items, len(found)) == (("correcteur_1", "correcteur_2"), 70, 210)
+    assert set(found.items["item"]) == {str(k) for k in range(1, 71)}

@@ -41,6 +41,9 @@ SYSTEM_NAME = re.compile(
 )
 """Names of systems that write texts, next to names of models."""
 
+LEAST_NUMBERED = 10
+"""Rows whose numbers no annotator's labels are."""
+
 RENAMED = 0.5
 """Rows that break a dependence, relative to chance, up to which two columns hold the same labels in other words."""
 
@@ -122,7 +125,11 @@ class WideSearch(LongSearch):
         if self.stated.compared is not None and len(voters) > 1:
             roles.update({n: ("item column", "no vote") for n in unknown if n not in voters})
             return [n for n in unknown if n in voters]
-        return [n for n in unknown if self.views[n].could_be_labels]
+        return [n for n in unknown if self.views[n].could_be_labels and not self._counts_rows(n)]
+
+    def _counts_rows(self, name: str) -> bool:
+        """Whether a column has the numbers of so many rows, as labels have not by chance."""
+        return self.views[name].counts_rows and self.views[name].rows >= LEAST_NUMBERED
 
     def _refused(self, labels: Sequence[str], item: str | None) -> str:
         """Why a table with one row per item cannot be read; empty if it can."""
@@ -272,7 +279,7 @@ class WideSearch(LongSearch):
         texts = [n for n, v in self.views.items() if v.unique and v.is_text and self._by_name(n) is None]
         first = next(iter(self.views), None)
         numbers = [first] if first is not None and self.views[first].unique and self.views[first].counts_rows else []
-        odd = [n for n in numbers if n is not None and NUMBERED.fullmatch(self.plain[n])]
+        odd = [n for n in numbers if n is not None and (NUMBERED.fullmatch(self.plain[n]) or self._counts_rows(n))]
         repeated = [n for n in named if self.views[n].is_text] if not self._keys else []
         found = texts or self._identifiers() or repeated or odd
         return found[0] if found else None
