@@ -213,7 +213,7 @@ def test_dead_key_stops_its_own_judge_only(make_study, status):
     assert asked["dead"] <= 10 + 1
     assert f"judge 'dead' (dead at {server.url}) cannot be asked: HTTP {status}: no such key" in str(done.stopped)
     assert "live" not in str(done.stopped)
-    assert "60 labels remaining; run the command again" in done.summary()
+    assert "60 labels remaining; run it again" in done.summary()
 
 
 def test_dead_key_costs_two_calls_where_money_is_counted(make_study):
