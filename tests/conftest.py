@@ -195,7 +195,7 @@ def few_truths() -> Iterator[None]:
 
 @pytest.fixture
 def few_checks(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Rater models are checked by few drawn tables, half of a quick fit's time, where a test does not read the check."""
+    """Rater models are checked by one drawn table, where a test does not read the check: half of a quick fit's time."""
     from assay.psychometrics.raters import results
 
     monkeypatch.setattr(results, "SIMULATED", 0)

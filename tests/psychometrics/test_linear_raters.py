@@ -250,7 +250,7 @@ def test_chains_of_the_linear_model_agree_with_the_quick_fit():
     pytest.importorskip("numpyro")
     made = measured(80, criteria=2, seen=0.8, seed=6)
     quick = assay.rater_model(made.labels, quick=True, starts=1)
-    found = assay.rater_model(made.labels, starts=1, chains=2)
+    found = assay.rater_model(made.labels, starts=1, chains=2, warmup=300, draws=600)
     assert found.converged
     width = (quick.rows["high"] - quick.rows["low"]).to_numpy()
     np.testing.assert_allclose(found.rows["estimate"], quick.rows["estimate"], atol=0.1 * width.max())

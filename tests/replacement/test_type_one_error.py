@@ -244,7 +244,6 @@ def test_clustered_items_inflate_errors_without_clusters():
         for clusters, found in rejected.items():
             test = assay.alt_test(labels, "judge", epsilon=0.15, method="none", clusters=clusters, strata="none")
             found += (test.annotators["p"] <= LEVEL).to_list()
-    print({k: np.mean(v) for k, v in rejected.items()})
     assert np.mean(rejected[None]) > 0.09
     # Three tests of the same items: the standard error of the share of 450 is below .0178.
     assert np.mean(rejected["document"]) == pytest.approx(LEVEL, abs=0.035)
@@ -252,7 +251,7 @@ def test_clustered_items_inflate_errors_without_clusters():
 
 @pytest.mark.slow
 def test_alt_test_one_study_at_a_time():
-    """A table has the p-values and the verdict of the arrays, whose level the tests above hold in thousands of studies."""
+    """A table has the p-values and verdict of the arrays, whose level the tests above hold in thousands of studies."""
     passed = []
     for seed in range(40):
         noise = boundary(0.2) if seed % 2 else 0.3  # as good as the annotators
