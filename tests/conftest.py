@@ -193,6 +193,15 @@ def few_truths() -> Iterator[None]:
         yield
 
 
+@pytest.fixture
+def few_checks(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Rater models are checked by one drawn table, where a test does not read the check: half of a quick fit's time."""
+    from assay.psychometrics.raters import results
+
+    monkeypatch.setattr(results, "SIMULATED", 0)
+    monkeypatch.setattr(results, "LEAST_TABLES", 1)
+
+
 @pytest.fixture(autouse=True)
 def closed_figures() -> Iterator[None]:
     """pyplot keeps the figures of `plot()` open until they are closed, and warns at the twenty-first."""

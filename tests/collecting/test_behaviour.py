@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import math
 import random
+from bisect import bisect_right
 from pathlib import Path
 
 import numpy as np
@@ -92,6 +94,10 @@ class TestMeasuresOfAnnotators:
         assert far_below_others(both)[:, 2].all()
 
 
+ENDS = np.linspace(-1.2, 1.2, 4).tolist()
+"""Ends of the five categories."""
+
+
 def honest(rng: np.random.Generator, people: int, each: int, world: str, bad: str = "") -> set[int]:
     """The annotators who are marked in a simulated study, in which annotator 0 may be bad."""
     n = people * each // 3
@@ -103,7 +109,7 @@ def honest(rng: np.random.Generator, people: int, each: int, world: str, bad: st
     for i in rng.permutation(n):
         for a in rng.choice(people, 3, replace=False):
             seen = truth[i] * (-1 if camp[a] and topic[i] else 1) + shift[a] + rng.normal(0, noise[a])
-            value, took = float(np.digitize(seen, np.linspace(-1.2, 1.2, 4))), np.exp(pace[a] + rng.normal(0, 0.6))
+            value, took = float(bisect_right(ENDS, seen)), math.exp(pace[a] + rng.normal(0, 0.6))
             if a == 0 and bad:
                 value = 3.0 if bad == "constant" else value
                 took = np.exp(np.log(2) + rng.normal(0, 0.4)) if bad == "fast" else took

@@ -13,11 +13,12 @@ def from_grid(cells, scale: Scale, names=None, **options) -> Annotations:
     """Labels from an (items, annotators) array, NaN or None if missing."""
     cells = np.asarray(cells, dtype=float)
     names = names or [f"r{j}" for j in range(cells.shape[1])]
-    rows = [
-        {"item": f"i{i:06d}", "annotator": names[j], "label": float(cells[i, j])}
-        for i, j in zip(*np.nonzero(~np.isnan(cells)), strict=True)
-    ]
-    return Annotations.from_frame(pl.DataFrame(rows), scale=scale, **options)
+    item, annotator = np.nonzero(~np.isnan(cells))
+    frame = pl.DataFrame({
+        "item": pl.Series([f"i{i:06d}" for i in range(len(cells))]).gather(item),
+        "annotator": pl.Series(names).gather(annotator), "label": cells[item, annotator],
+    })  # fmt: skip
+    return Annotations.from_frame(frame, scale=scale, **options)
 
 
 def ordinal_grid(n: int, m: int, seed: int, *, missing: float = 0.0, high: int = 5) -> np.ndarray:

@@ -48,7 +48,8 @@ def holes(n: int, m: int, rng: np.random.Generator) -> np.ndarray:
 
 
 DESIGNS = {"moderate": moderate, "high": high, "missing": holes}
-NAMES = sorted(all_measures())
+MEASURES = all_measures()
+NAMES = sorted(MEASURES)
 
 
 @functools.cache
@@ -63,10 +64,15 @@ def sheet_of(cells: np.ndarray) -> Ratings:
     return Ratings(answers, names, names, (), Ordinal(1, 5), len(cells), len(answers), "")
 
 
-def estimate(name: str, cells: np.ndarray, **how):
+def sheets_of(cells: np.ndarray) -> tuple[Ratings, Ratings]:
+    """The labels of a panel, and of its first two annotators."""
+    return sheet_of(cells), sheet_of(cells[:, :2])
+
+
+def estimate(name: str, sheets: tuple[Ratings, Ratings], **how):
     """The coefficient of a panel, or of its first two annotators for one of two."""
-    measure = all_measures()[name]
-    sheet = sheet_of(cells[:, :2] if measure.pair is not None else cells)
+    measure = MEASURES[name]
+    sheet = sheets[measure.pair is not None]
     ends = pairs_of(sheet, measure)[:2] if measure.pair is not None else ()
     found = sums_of(sheet, measure.statistic(sheet, *ends)).estimate(IntervalSettings(**how), measure.transform)
     return describe_values([measure], found)[0][0]
@@ -77,8 +83,8 @@ TRUTHS = Path(__file__).with_name("coverage_truths.json")
 
 def truths_of(design: str) -> dict[str, float]:
     """Every coefficient on 300,000 items: they take a while, so they are kept in a file."""
-    big = DESIGNS[design](300_000, 4, np.random.default_rng(10_000))
-    return {name: estimate(name, big, method="none").estimate for name in NAMES}
+    sheets = sheets_of(DESIGNS[design](300_000, 4, np.random.default_rng(10_000)))
+    return {name: estimate(name, sheets, method="none").estimate for name in NAMES}
 
 
 @functools.cache
@@ -105,9 +111,9 @@ def covered(names, design: str, n: int, simulations: int, seed: int = 0, **how) 
     truth = truths()[design]
     hits = dict.fromkeys(names, 0)
     for _ in range(simulations):
-        cells = DESIGNS[design](n, 4, rng)
+        sheets = sheets_of(DESIGNS[design](n, 4, rng))
         for name in names:
-            found = estimate(name, cells, **how)
+            found = estimate(name, sheets, **how)
             hits[name] += found.low <= truth[name] <= found.high
     return {name: hits[name] / simulations for name in names}
 
@@ -148,7 +154,7 @@ def test_f_intervals_cover_a_population_of_annotators(k):
 
 def test_mean_of_pairs_requires_a_pair():
     with pytest.raises(DesignError, match="two items in common"):
-        estimate("qwk", np.array([[1.0, np.nan], [np.nan, 2.0]]))
+        estimate("qwk", sheets_of(np.array([[1.0, np.nan], [np.nan, 2.0]])))
 
 
 def main() -> None:

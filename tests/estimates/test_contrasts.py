@@ -395,11 +395,11 @@ def test_differences_of_these_outputs_cover_the_difference_of_these(design):
     inside, narrower = [], []
     for seed in range(100):
         labels, truth = same_outputs(seed, design)
-        one, wide = (
-            contrast(labels, sampling="trust", population=p).contrasts[0].found for p in ("finite", "infinite")
-        )
+        one = contrast(labels, sampling="trust", population="finite").contrasts[0].found
         inside.append(one.low <= truth <= one.high)
-        narrower.append((one.high - one.low) / (wide.high - wide.low))
+        if seed < 20:  # widths differ little between studies
+            wide = contrast(labels, sampling="trust", population="infinite").contrasts[0].found
+            narrower.append((one.high - one.low) / (wide.high - wide.low))
     assert 0.95 - 2 * 0.0218 < np.mean(inside) < 0.995
     assert np.mean(narrower) < 0.9
 

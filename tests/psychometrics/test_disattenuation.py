@@ -20,6 +20,7 @@ from assay.psychometrics.design import DisattenuationSettings
 from assay.psychometrics.disattenuation import (
     Disattenuation,
     FamilyCorrelation,
+    _Pairs,
     disattenuated_correlation,
     finding_of,
     pair_correlation,
@@ -305,7 +306,25 @@ def structural(labels):
     return ask(labels).structural
 
 
+@pytest.fixture
+def without_resamples(monkeypatch):
+    """The other correlations are not resampled, which is two thirds of the time, where a test reads the structural."""
+    monkeypatch.setattr(_Pairs, "replicates", lambda study: np.full((study.settings.n_resamples, 4), np.nan))
+
+
+def test_structural_correlation_does_not_depend_on_resamples(request):
+    """What the simulations below rest on."""
+    labels = simulated(10, 0.7, 1)
+    whole = structural(labels)
+    request.getfixturevalue("without_resamples")
+    found = ask(labels)
+    alone = found.structural
+    assert (alone.estimate, alone.low, alone.high) == (whole.estimate, whole.low, whole.high)
+    assert np.isnan(found.published.estimate)
+
+
 @pytest.mark.slow
+@pytest.mark.usefixtures("without_resamples")
 def test_true_correlation_of_1_is_recovered():
     """Six systems: by the mean over all of them, covariances were 5 / 6 of what they are."""
     found = [structural(simulated(6, 1.0, seed, variances=(1.5, 0.3, 0.2, 0.1, 0.4))) for seed in range(30)]
@@ -316,6 +335,7 @@ def test_true_correlation_of_1_is_recovered():
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("without_resamples")
 @pytest.mark.parametrize(("objects", "correlation"), [(6, 0.0), (6, 1.0), (10, 0.7), (16, 0.0), (40, 1.0)])
 def test_structural_intervals_cover(objects, correlation):
     """95% in 100 tables: .93 to .97 asked, and what chance adds once in a thousand; from few objects up to .99."""
@@ -327,6 +347,7 @@ def test_structural_intervals_cover(objects, correlation):
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("without_resamples")
 def test_families_without_anything_in_common_are_not_said_to_share():
     """The planted nothing: universe scores of both families independent; 40 tables, 2.5% of one side and chance."""
     found = [structural(simulated(20, 0.0, 300 + seed)) for seed in range(40)]

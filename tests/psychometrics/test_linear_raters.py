@@ -123,7 +123,7 @@ def test_linear_density_in_jax_is_that_of_the_fit():
     found = density("two traits")
     x = somewhere(found)
     with jax.enable_x64(True):
-        value, slope = jax.value_and_grad(jax_value(found))(x)
+        value, slope = jax.jit(jax.value_and_grad(jax_value(found)))(x)
     assert float(value) == pytest.approx(found.value(x), rel=1e-10)
     np.testing.assert_allclose(np.asarray(slope), found.value_and_gradient(x)[1], atol=1e-7)
 
@@ -218,6 +218,7 @@ def test_linear_model_finds_a_bias_and_not_a_real_gap():
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("few_checks")
 def test_intervals_of_the_linear_model_cover():
     """φ and ψ of 40 tables each, 5 raters: standard error of a share of 200 dependent intervals about .018."""
     cells = {
@@ -249,7 +250,7 @@ def test_chains_of_the_linear_model_agree_with_the_quick_fit():
     pytest.importorskip("numpyro")
     made = measured(80, criteria=2, seen=0.8, seed=6)
     quick = assay.rater_model(made.labels, quick=True, starts=1)
-    found = assay.rater_model(made.labels, starts=1, chains=2)
+    found = assay.rater_model(made.labels, starts=1, chains=2, warmup=300, draws=600)
     assert found.converged
     width = (quick.rows["high"] - quick.rows["low"]).to_numpy()
     np.testing.assert_allclose(found.rows["estimate"], quick.rows["estimate"], atol=0.1 * width.max())

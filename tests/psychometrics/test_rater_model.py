@@ -69,18 +69,6 @@ def test_numpy_and_jax_have_one_likelihood(name):
     np.testing.assert_allclose(np.asarray(slope), found.value_and_gradient(x)[1], atol=1e-8)
 
 
-@pytest.mark.slow
-def test_the_density_of_the_sampler_is_that_of_the_fit():
-    """At a point, without compiling; the slow test has slopes and every kind of table."""
-    jax = pytest.importorskip("jax")
-    from assay.psychometrics.raters.fit import jax_value
-
-    found = density(rated(8, categories=3).labels)
-    x = somewhere(found)
-    with jax.enable_x64(True):
-        assert float(jax_value(found)(x)) == pytest.approx(found.value(x), rel=1e-10)
-
-
 def test_the_likelihood_is_the_sum_over_all_that_is_hidden():
     """Eq. 4 to 6 as published: every ideal rating and a fine grid of θ, cell by cell, label by label."""
     labels = rated(12, criteria=2, categories=3, seen=0.8).labels
@@ -704,6 +692,7 @@ def test_the_command_prints_raters_and_fairness(tmp_path, capsys):
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("few_checks")
 def test_familywise_error_rate_without_bias():
     """A real gap between groups, six raters alike: family-wise error at 5%, with the error of 30 studies."""
     accused = 0

@@ -227,6 +227,7 @@ def test_a_rater_upside_down_is_named_and_one_by_chance_is_not():
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("few_checks")
 @pytest.mark.parametrize(("studies", "most"), [(20, 3)])
 def test_what_raters_think_of_subjects_is_not_of_their_group(studies, most):
     """The planted nothing: tastes of .3 categories, no bias. By labels alone half of the studies name a rater."""

@@ -9,6 +9,7 @@ from __future__ import annotations
 import itertools
 
 import numpy as np
+import polars as pl
 import pytest
 from scipy.stats import multinomial
 
@@ -188,17 +189,23 @@ def test_boundary_is_as_calculated():
     assert found.annotators["difference"].to_list() == pytest.approx([0.15] * 3, abs=0.007)
 
 
+def p_values_of(people: np.ndarray, judge: np.ndarray, epsilon: float) -> np.ndarray:
+    """The p-value against each annotator, (studies, m), of labels (studies, items, m) and (studies, items)."""
+    table = AltTestTable.of(assay.simulate(2, 2, prior=PRIOR.tolist()), AltTestSettings(epsilon=epsilon))
+    n_studies, n, m = people.shape
+    counts = score_studies(table.rule, people, judge, np.ones((n_studies, m)), (n,)).counts[:, 0]
+    return decision.p_values(counts, epsilon)[1]
+
+
 def at_the_boundary(epsilon: float, m: int, n: int, n_studies: int) -> tuple[float, float, float]:
     """From labels: P(one test rejects), P(any does), P(the judge passes)."""
     source = LabelSource.of(4, PRIOR.tolist())
-    table = AltTestTable.of(assay.simulate(2, 2, prior=PRIOR.tolist()), AltTestSettings(epsilon=epsilon))
     rng = np.random.default_rng(n)
     cumulative = source.priors(rng, n_studies)
     truth = source.draw(rng.random((n_studies, n)), cumulative)
     judge = source.answer(rng, truth, cumulative, np.array([boundary(epsilon, m=m)]))[..., 0]
     people = source.answer(rng, truth, cumulative, np.full(m, 0.3))
-    counts = score_studies(table.rule, people, judge, np.ones((n_studies, m)), (n,)).counts[:, 0]
-    p = decision.p_values(counts, epsilon)[1]
+    p = p_values_of(people, judge, epsilon)
     rejected = decision.by_rejects(p, LEVEL)
     return float((p <= LEVEL).mean()), float(rejected.any(axis=1).mean()), float((rejected.mean(axis=1) >= 0.5).mean())
 
@@ -225,32 +232,36 @@ def test_alt_test_from_labels_holds_its_level_in_many_studies(epsilon, m, n):
     assert passes < 0.02
 
 
-def in_documents(documents: int, n_studies: int, clusters: str | None) -> float:
-    """P(one test rejects) at the boundary, 100 items of so many documents, half of them alike."""
-    noise, rejected = boundary(0.15), []
-    for seed in range(n_studies):
-        labels = assay.simulate(
-            100, 3, prior=PRIOR.tolist(), annotator_noise=0.3, judges=noise, documents=documents, seed=seed
-        )
-        test = assay.alt_test(labels, "judge", epsilon=0.15, method="none", clusters=clusters)
-        rejected += (test.annotators["p"] <= LEVEL).to_list()
-    return float(np.mean(rejected))
-
-
 @pytest.mark.slow
 def test_clustered_items_inflate_errors_without_clusters():
-    assert in_documents(100, 150, None) == pytest.approx(LEVEL, abs=0.028)
-    assert in_documents(10, 150, None) > 0.09
-    assert in_documents(10, 150, "document") == pytest.approx(LEVEL, abs=0.035)
+    """100 items of 10 documents, half of them alike, at the boundary; unlike ones are those of the tests above."""
+    noise = boundary(0.15)
+    rejected: dict[str | None, list[bool]] = {None: [], "document": []}
+    for seed in range(150):
+        labels = assay.simulate(
+            100, 3, prior=PRIOR.tolist(), annotator_noise=0.3, judges=noise, documents=10, seed=seed
+        )
+        for clusters, found in rejected.items():
+            test = assay.alt_test(labels, "judge", epsilon=0.15, method="none", clusters=clusters, strata="none")
+            found += (test.annotators["p"] <= LEVEL).to_list()
+    assert np.mean(rejected[None]) > 0.09
+    # Three tests of the same items: the standard error of the share of 450 is below .0178.
+    assert np.mean(rejected["document"]) == pytest.approx(LEVEL, abs=0.035)
 
 
 @pytest.mark.slow
 def test_alt_test_one_study_at_a_time():
-    noise, rejected, passed = boundary(0.2), [], []
-    for seed in range(400):
+    """A table has the p-values and verdict of the arrays, whose level the tests above hold in thousands of studies."""
+    passed = []
+    for seed in range(40):
+        noise = boundary(0.2) if seed % 2 else 0.3  # as good as the annotators
         labels = assay.simulate(50, 3, prior=PRIOR.tolist(), annotator_noise=0.3, judges=noise, seed=seed)
         test = assay.alt_test(labels, "judge", epsilon=0.2, method="none")
-        rejected += (test.annotators["p"] <= LEVEL).to_list()
+        codes = labels.labels["label"].replace_strict({name: k for k, name in enumerate("abcd")}, return_dtype=pl.Int64)
+        wide = labels.labels.with_columns(code=codes).pivot("annotator", index="item", values="code").sort("item")
+        people, judge = (wide.select(who).to_numpy().astype(float)[None] for who in (labels.humans, labels.judges))
+        (p,) = p_values_of(people, judge[..., 0], 0.2)
+        assert test.annotators["p"].to_list() == pytest.approx(p.tolist())
+        assert test.passed == (decision.by_rejects(p, LEVEL).mean() >= 0.5)
         passed.append(test.passed)
-    assert np.mean(rejected) == pytest.approx(LEVEL, abs=0.015)
-    assert np.mean(passed) < 0.03
+    assert 10 <= sum(passed) <= 30

@@ -39,18 +39,22 @@ def table(
 ) -> Annotations:
     """Labels 0 … of people, (items, people), −1 if missing; of judges probabilities (float) or labels (int)."""
     n, rows = len(people), []
-    columns = {f"p_{word(v)}": None for v in range(k or 0)}
-    for i in range(n):
-        item = {"item": f"i{i:04d}", "repeat": 1, **columns}
-        rows += [{**item, "annotator": f"ann_{a}", "label": v} for a, v in enumerate(people[i].tolist()) if v >= 0]
-        for name, given in judges.items():
-            mine = np.atleast_1d(given[i])
-            if mine.dtype.kind == "f":
-                some = {f"p_{word(v)}": float(x) for v, x in enumerate(mine)}
-                rows.append({**item, **some, "annotator": name, "label": int(mine.argmax())})
-            else:
-                rows += [{**item, "annotator": name, "repeat": r, "label": v} for r, v in enumerate(mine.tolist(), 1)]
-    frame = pl.DataFrame(rows, schema_overrides=dict.fromkeys(columns, pl.Float64))
+    item, person = np.nonzero(people >= 0)
+    columns = {f"p_{word(v)}": pl.Float64 for v in range(k or 0)}
+    rows.append({"at": item, "annotator": np.array([f"ann_{a}" for a in range(people.shape[1])])[person],
+                 "repeat": np.ones(len(item), dtype=int), "label": people[item, person]})  # fmt: skip
+    for name, given in judges.items():
+        if given.dtype.kind == "f":
+            mine, shares = given.argmax(axis=1)[:, None], {f"p_{word(v)}": column for v, column in enumerate(given.T)}
+        else:
+            mine, shares = given.reshape(n, -1), {}
+        times = mine.shape[1]
+        rows.append({"at": np.repeat(np.arange(n), times), "annotator": np.full(n * times, name),
+                     "repeat": np.tile(np.arange(1, times + 1), n), "label": mine.ravel(), **shares})  # fmt: skip
+    frame = pl.concat([pl.DataFrame(one) for one in rows], how="diagonal").sort("at", maintain_order=True)
+    ids = pl.Series([f"i{i:04d}" for i in range(n)])
+    frame = frame.select(ids.gather(frame["at"]).alias("item"), pl.all().exclude("at"))
+    frame = frame.with_columns(pl.lit(None, kind).alias(name) for name, kind in columns.items() if name not in frame)
     k = k or int(max(people.max(), *(np.max(v) for v in judges.values() if v.dtype.kind != "f"))) + 1
     names = [word(v) for v in range(k)]
     frame = frame.with_columns(pl.col("label").replace_strict(dict(enumerate(names)), return_dtype=pl.String))

@@ -43,9 +43,10 @@ class Guard:
     score : AlignmentScore
     names : tuple of str
         The annotators.
-    strata : tuple of Stratification
-    known : Known
-        What item columns tell.
+    labels : Annotations
+        The table of the items.
+    place : (items,) int
+        The place of each item in the table.
     epsilon, min_agreement_ratio : float
     clusters : (items,) int or None
     """
@@ -54,8 +55,8 @@ class Guard:
     judge: Floats
     score: AlignmentScore
     names: tuple[str, ...]
-    strata: tuple[Stratification, ...]
-    known: Known
+    labels: Annotations
+    place: Ints
     epsilon: float
     min_agreement_ratio: float
     clusters: Ints | None
@@ -65,7 +66,7 @@ class Guard:
         cls, labels: Annotations, judge: str, *, epsilon: float, min_agreement_ratio: float,
         annotators: Sequence[str] | None = None, clusters: str | None = None, repeats: Repeats = "error",
     ) -> Guard:  # fmt: skip
-        """Return the tests of a judge of labels that are not texts; strata are found as by the verdict."""
+        """Return the tests of a judge of labels that are not texts."""
         people = tuple(annotators or labels.humans)
         ratings = Ratings.of(labels, (judge, *people), repeats=repeats)
         answers = ratings.answers
@@ -81,17 +82,27 @@ class Guard:
         mine[answers.item[own]] = answers.value[own]
         score: AlignmentScore = NegRMSE() if ratings.scale.numeric or ratings.scale.ordered else Accuracy()
         place = np.searchsorted(labels.items["item"].to_numpy(), np.asarray(list(answers.items)))
-        used = np.zeros(labels.items.height, dtype=bool)
-        used[place] = panel.people > 1
-        known = known_columns(labels, "auto", None, used).at(place)
-        ids = labels.items["item"][place]
+        cluster = None if clusters is None else cluster_codes(labels, clusters)[place]
+        return cls(panel, mine, score, people, labels, place, epsilon, min_agreement_ratio, cluster)
+
+    # Matches are found without strata, whose search is most of the time of a small table.
+
+    @cached_property
+    def known(self) -> Known:
+        """What item columns tell."""
+        used = np.zeros(self.labels.items.height, dtype=bool)
+        used[self.place] = self.panel.people > 1
+        return known_columns(self.labels, "auto", None, used).at(self.place)
+
+    @cached_property
+    def strata(self) -> tuple[Stratification, ...]:
+        """The stratifications, found as by the verdict."""
+        ids, used = self.labels.items["item"][self.place], self.panel.people > 1
         documents = stems(ids)
         suffix = common_suffix(ids, FEWEST_COMPARED) if documents is None else documents.suffix
         order = numbers_of_ids(ids) if documents is None and suffix is None else None
-        columns = known.columns if order is None else (*known.columns, strata_of_order(order, panel.people > 1))
-        cluster = None if clusters is None else cluster_codes(labels, clusters)[place]
-        strata = all_strata(columns, documents, suffix, "auto", panel.people > 1)
-        return cls(panel, mine, score, people, strata, known, epsilon, min_agreement_ratio, cluster)
+        columns = self.known.columns if order is None else (*self.known.columns, strata_of_order(order, used))
+        return all_strata(columns, documents, suffix, "auto", used)
 
     @cached_property
     def match(self) -> MatchTests:
