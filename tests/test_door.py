@@ -143,13 +143,18 @@ def test_question_reads_the_judge_that_it_names_as_a_judge(name: str, tmp_path: 
     frame = pl.concat([one_model(), one_model().filter(pl.col("worker") == "cho").with_columns(worker=pl.lit("dee"))])
     frame.write_csv(tmp_path / "labels.csv")
     wanted = ASKED[name](assay.read(frame, judges=["gpt-4o"])).signature
-    assert ASKED[name](frame).signature == wanted
-    assert ASKED[name](frame.to_pandas()).signature == wanted
-    assert ASKED[name](tmp_path / "labels.csv").signature == wanted
+    sources = [tmp_path / "labels.csv", frame, frame.to_pandas()]
+    for source in sources[:1] if name == "report" else sources:  # a report asks the other questions
+        assert ASKED[name](source).signature == wanted
 
 
-@pytest.mark.parametrize("name", [name for name in ASKED if name != "alt_test_paired"])
-@pytest.mark.parametrize("source", [LABELS, pl.read_csv(LABELS)], ids=["path", "frame"])
+@pytest.mark.parametrize(
+    ("name", "source"),
+    [
+        *((name, LABELS) for name in ASKED if name != "alt_test_paired"),
+        *((name, pl.read_csv(LABELS)) for name in ("compare_judges", "card", "estimate of several", "drift")),
+    ],
+)
 def test_question_refuses_a_second_model_with_calls_that_work(name: str, source: object) -> None:
     with pytest.raises(DataError) as refused:
         ASKED[name](source)
