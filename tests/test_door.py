@@ -319,9 +319,3 @@ def test_coefficient_of_raters_one_by_one_names_the_call():
     words = r"cohen_kappa\(\) takes the raters as one list: cohen_kappa\(labels, annotators=\['ann', 'bob'\]\)"
     with pytest.raises(TypeError, match=words):
         assay.measures.cohen_kappa(labels, "ann", "bob")
-
-
-def test_report_creates_the_folder_of_its_path(tmp_path):
-    labels = assay.simulate(n_items=30, n_annotators=3, seed=1)
-    path = assay.report(labels, epsilon=0.1).save(tmp_path / "a" / "b" / "c.html")
-    assert sorted(one.name for one in path.parent.iterdir()) == ["c.html", "c.json"]

@@ -138,7 +138,9 @@ def test_markup_in_names_is_text() -> None:
 
 @pytest.mark.usefixtures("without_pictures")
 def test_save_creates_folder(found: Report, tmp_path: Path) -> None:
-    page = found.save(tmp_path / "new" / "report.html").read_text(encoding="utf-8")
+    folder = tmp_path / "new" / "one"
+    page = found.save(folder / "report.html").read_text(encoding="utf-8")
+    assert sorted(one.name for one in folder.iterdir()) == ["report.html", "report.json"]
     assert page == found.html()
     assert page.startswith("<!doctype html>")
 
