@@ -64,7 +64,7 @@ class Reported:
 def reported(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Reported]:
     """A report asked for three times while it is made, from a folder with a file of a library's name."""
     place = tmp_path_factory.mktemp("reported")
-    (place / "statistics.py").write_text("raise SystemExit('imported')", encoding="utf-8")
+    (place / "json.py").write_text("raise SystemExit('imported')", encoding="utf-8")
     processes: list[ReportProcess] = []
     begin = ReportProcess.__post_init__
     with pytest.MonkeyPatch.context() as patch, Served(write_study(place / "study", **labelled(analyses=2))) as page:
@@ -157,7 +157,7 @@ def test_long_report_shows_signs_of_life(reported: Reported) -> None:
 
 
 def test_python_files_of_the_current_folder_are_not_imported(reported: Reported) -> None:
-    assert (reported.page.folder.parent / "statistics.py").exists()
+    assert (reported.page.folder.parent / "json.py").exists()
     assert report_on_desk(reported.page.app.state.assay.now()).state == "made"
 
 
