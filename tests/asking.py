@@ -25,7 +25,8 @@ LONG = ("report", "validate", "grading_scale_study", "separability_sweep")
 
 VARIED_LATER = (
     "rater_model", "disattenuated_correlation", "card", "agreement", "compare_judges", "alt_test_by",
-    "validate_similarity", "plan_triplets", "ratings: elo",
+    "validate_similarity", "plan_triplets", "ratings", "ratings: elo", "route", "estimate", "alt_test",
+    "disagreement", "triplet_embedding", "nested_icc", "alt_test_paired",
 )  # fmt: skip
 """Questions whose variants together take a second and more: by default they are asked as they are."""
 

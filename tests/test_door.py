@@ -143,13 +143,18 @@ def test_question_reads_the_judge_that_it_names_as_a_judge(name: str, tmp_path: 
     frame = pl.concat([one_model(), one_model().filter(pl.col("worker") == "cho").with_columns(worker=pl.lit("dee"))])
     frame.write_csv(tmp_path / "labels.csv")
     wanted = ASKED[name](assay.read(frame, judges=["gpt-4o"])).signature
-    assert ASKED[name](frame).signature == wanted
-    assert ASKED[name](frame.to_pandas()).signature == wanted
-    assert ASKED[name](tmp_path / "labels.csv").signature == wanted
+    sources = [tmp_path / "labels.csv", frame, frame.to_pandas()]
+    for source in sources[:1] if name == "report" else sources:  # a report asks the other questions
+        assert ASKED[name](source).signature == wanted
 
 
-@pytest.mark.parametrize("name", [name for name in ASKED if name != "alt_test_paired"])
-@pytest.mark.parametrize("source", [LABELS, pl.read_csv(LABELS)], ids=["path", "frame"])
+@pytest.mark.parametrize(
+    ("name", "source"),
+    [
+        *((name, LABELS) for name in ASKED if name != "alt_test_paired"),
+        *((name, pl.read_csv(LABELS)) for name in ("compare_judges", "card", "estimate of several", "drift")),
+    ],
+)
 def test_question_refuses_a_second_model_with_calls_that_work(name: str, source: object) -> None:
     with pytest.raises(DataError) as refused:
         ASKED[name](source)
@@ -314,9 +319,3 @@ def test_coefficient_of_raters_one_by_one_names_the_call():
     words = r"cohen_kappa\(\) takes the raters as one list: cohen_kappa\(labels, annotators=\['ann', 'bob'\]\)"
     with pytest.raises(TypeError, match=words):
         assay.measures.cohen_kappa(labels, "ann", "bob")
-
-
-def test_report_creates_the_folder_of_its_path(tmp_path):
-    labels = assay.simulate(n_items=30, n_annotators=3, seed=1)
-    path = assay.report(labels, epsilon=0.1).save(tmp_path / "a" / "b" / "c.html")
-    assert sorted(one.name for one in path.parent.iterdir()) == ["c.html", "c.json"]

@@ -296,7 +296,7 @@ def test_results_and_holders_of_arrays_are_not_compared():
 
 
 @pytest.mark.parametrize(
-    "command", [one if one in ("alt-test", "agreement") else pytest.param(one, marks=pytest.mark.slow) for one in WAYS]
+    "command", [one if one == "alt-test" else pytest.param(one, marks=pytest.mark.slow) for one in WAYS]
 )
 def test_a_command_enters_few_files(command, tmp_path, capsys):
     """What runs while modules are imported does not count, so that the command runs once before."""

@@ -149,9 +149,9 @@ CASES: dict[str, tuple[tuple[str, ...], dict[str, str]]] = {
     "experts without measures": (("ideas", "odd_ones.csv", *ODD, "--judges", "m1", "--annotators", "judges"), {}),
     "triplets of texts without names": (("plan", "triplets", "notes.csv", "--floor", "2"), {"--name": "a"}),
     "too many triplets": (("plan", "triplets", "many.csv", "--name", "a", "--floor", "75"), {"--n-triplets": "9"}),
+    "expert and gold": (("alt-test", "plain.csv", *TEST, "--expert", "ann_1", "--gold", "gold"), {}),
     "a pilot and an agreement": (("plan", "triplets", "--agreement", ".6", "--pilot", "odd_ones.csv", *ODD,
         "--n-studies", "20"), {}),
-    "expert and gold": (("alt-test", "plain.csv", *TEST, "--expert", "ann_1", "--gold", "gold"), {}),
 }  # fmt: skip
 
 ADVISED = re.compile(r"(--[a-z][a-z-]+)((?: (?!--)(?:'[^']*'|[^\s;()]*[^\s;,.:()]|\.\.\.))?)")

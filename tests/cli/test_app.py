@@ -148,6 +148,7 @@ def test_signature_is_printed_unchanged(run: Run, table: str) -> None:
     assert "|facets:item=item,annotator=annotator|" in "".join(out.splitlines())
 
 
+@pytest.mark.usefixtures("few_truths", "without_pictures")
 def test_report_writes_page(run: Run, table: str, tmp_path: Path) -> None:
     page = tmp_path / "deep" / "page.html"
     code, out, err = run(

@@ -111,8 +111,15 @@ def test_other_file_requires_force(run: Run, desk: Path, case: str) -> None:
         assert re.search(rf"\b{re.escape(path.name)}\b", said + err), f"{path.name} is written and not named"
 
 
-@pytest.mark.parametrize("way", ["--json", "--csv"])
-@pytest.mark.parametrize("words", [WRITERS["report"][0][:-1], ("demo",)], ids=["report", "demo"])
+@pytest.mark.parametrize(
+    ("words", "way"),
+    [
+        (WRITERS["report"][0][:-1], "--csv"),
+        (("demo",), "--json"),
+        pytest.param(WRITERS["report"][0][:-1], "--json", marks=pytest.mark.slow),
+        pytest.param(("demo",), "--csv", marks=pytest.mark.slow),
+    ],
+)
 def test_numbers_alone_write_no_page(run: Run, desk: Path, words: tuple[str, ...], way: str) -> None:
     before = {*desk.iterdir()}
     code, said, err = run(*words, way)

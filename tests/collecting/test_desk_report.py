@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +14,7 @@ import pytest
 pytest.importorskip("sqlalchemy", reason='the page needs the extra "serve"')
 pytest.importorskip("fastapi", reason='the page needs the extra "serve"')
 
-from annotating import STARS, Served
+from annotating import STARS, Served, write_study
 from browsing import Browser, Site, fits, in_browser, no_violations, screenshot
 from test_leads import lead_link, opened
 
@@ -46,6 +47,42 @@ def page(serve: Callable[..., Served]) -> Served:
     found = serve(**labelled(analyses=2))
     assert assay.open_study(found.folder).ask(progress=False).answered == N_ITEMS
     return found
+
+
+@dataclass
+class Reported:
+    """A page with a report, and what was seen while it was made."""
+
+    page: Served
+    processes: list[ReportProcess]
+    at_once: int
+    alive: bool
+    while_made: str
+
+
+@pytest.fixture(scope="module")
+def reported(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Reported]:
+    """A report asked for three times while it is made, from a folder with a file of a library's name."""
+    place = tmp_path_factory.mktemp("reported")
+    (place / "json.py").write_text("raise SystemExit('imported')", encoding="utf-8")
+    processes: list[ReportProcess] = []
+    begin = ReportProcess.__post_init__
+    with pytest.MonkeyPatch.context() as patch, Served(write_study(place / "study", **labelled(analyses=2))) as page:
+        patch.setattr(ReportProcess, "__post_init__", lambda self: (processes.append(self), begin(self))[1])
+        patch.setattr("assay.collecting.desk.report.BEAT", 0.01)
+        patch.chdir(place)
+        assert assay.open_study(page.folder).ask(progress=False).answered == N_ITEMS
+        lead = page.lead()
+        lead.form("/lead/blind")
+        for _ in range(3):
+            assert lead.form("/lead/report", expertise="crowd").status == 303
+        kept = page.store.setting("report")
+        wait_until(lambda: "alive" in (page.store.setting("report") or kept), "there is no sign of life")
+        now = page.store.setting("report")
+        page.store.set("report", {**now, "started": 0.0})
+        state = report_on_desk(page.app.state.assay.now()).state
+        wait(page)
+        yield Reported(page, processes, len(processes), "alive" in now, state)
 
 
 def wait(page: Served) -> None:
@@ -92,15 +129,6 @@ def test_report_is_made_after_the_blind_phase_and_counted(page: Served) -> None:
     assert ">report</th>" in lead.send("GET", "/lead/log").text
 
 
-def test_second_report_on_the_same_labels_is_no_further_analysis(page: Served) -> None:
-    lead = page.lead()
-    lead.form("/lead/blind")
-    for _ in range(2):
-        lead.form("/lead/report", expertise="crowd")
-        wait(page)
-    assert len(page.store.setting(LOOKS)) == 1
-
-
 def test_reader_sees_the_report_and_makes_none(page: Served) -> None:
     lead = page.lead()
     lead.form("/lead/blind")
@@ -119,16 +147,30 @@ def test_study_without_judges_has_no_report(serve: Callable[..., Served]) -> Non
         assert (reply.status, "Add judges to study.yaml" in reply.text) == (404, True)
 
 
-def test_only_one_report_is_made_at_a_time(page: Served, monkeypatch: pytest.MonkeyPatch) -> None:
-    made: list[ReportProcess] = []
-    begin = ReportProcess.__post_init__
-    monkeypatch.setattr(ReportProcess, "__post_init__", lambda self: (made.append(self), begin(self))[1])
-    lead = page.lead()
-    lead.form("/lead/blind")
-    for _ in range(3):
-        assert lead.form("/lead/report", expertise="crowd").status == 303
-    wait(page)
-    assert len(made) == 1
+def test_only_one_report_is_made_at_a_time(reported: Reported) -> None:
+    assert reported.at_once == 1
+
+
+def test_long_report_shows_signs_of_life(reported: Reported) -> None:
+    assert (reported.alive, reported.while_made in ("running", "made")) == (True, True), "it still runs"
+    assert report_on_desk(reported.page.app.state.assay.now()).state == "made"
+
+
+def test_python_files_of_the_current_folder_are_not_imported(reported: Reported) -> None:
+    assert (reported.page.folder.parent / "json.py").exists()
+    assert report_on_desk(reported.page.app.state.assay.now()).state == "made"
+
+
+def test_numbers_of_another_form_are_ignored(reported: Reported) -> None:
+    numbers = reported.page.folder / "report.json"
+    made = numbers.read_text(encoding="utf-8")
+    for cards in ("x", [{}], [{"headline": "Yes"}]):
+        numbers.write_text(json.dumps({"kind": "Report", "cards": cards}), encoding="utf-8")
+        for path in ("/lead/report", "/lead/items"):
+            assert reported.page.lead().send("GET", path).status == 200
+        assert report_on_desk(reported.page.app.state.assay.now()).cards == (), cards
+    numbers.write_text(made, encoding="utf-8")
+    assert len(report_on_desk(reported.page.app.state.assay.now()).cards) == 1
 
 
 def test_report_that_fails_says_why_and_the_last_one_stays(page: Served) -> None:
@@ -152,34 +194,10 @@ def test_report_of_a_stopped_server_is_not_waited_for(page: Served) -> None:
     assert (found.state, found.said) == ("failed", "The server was stopped before the report was made.")
 
 
-def test_long_report_shows_signs_of_life(page: Served, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("assay.collecting.desk.report.BEAT", 0.01)
-    lead = page.lead()
-    lead.form("/lead/blind")
-    lead.form("/lead/report", expertise="crowd")
-    kept = page.store.setting("report")
-    wait_until(lambda: "alive" in (page.store.setting("report") or kept), "there is none")
-    page.store.set("report", {**page.store.setting("report"), "started": 0.0})
-    assert report_on_desk(page.app.state.assay.now()).state in ("running", "made"), "it still runs"
-    wait(page)
-    assert report_on_desk(page.app.state.assay.now()).state == "made"
-
-
-@pytest.mark.parametrize("cards", ["x", [{}], [{"headline": "Yes"}]])
-def test_numbers_of_another_form_are_ignored(page: Served, cards: Any) -> None:
-    lead = page.lead()
-    lead.form("/lead/blind")
-    lead.form("/lead/report", expertise="crowd")
-    wait(page)
-    (page.folder / "report.json").write_text(json.dumps({"kind": "Report", "cards": cards}), encoding="utf-8")
-    for path in ("/lead/report", "/lead/items"):
-        assert lead.send("GET", path).status == 200
-    assert report_on_desk(page.app.state.assay.now()).cards == ()
-
-
-def test_second_analysis_without_a_plan_is_warned_of(serve: Callable[..., Served]) -> None:
-    page = serve(**labelled())
-    assay.open_study(page.folder).ask(progress=False)
+def test_second_analysis_without_a_plan_is_warned_of(serve: Callable[..., Served], tmp_path: Path) -> None:
+    """The labels are in a store elsewhere, which the command of the report is given."""
+    page = serve(**labelled(), store=str(tmp_path / "other.db"))
+    assay.open_study(page.folder, store=str(tmp_path / "other.db")).ask(progress=False)
     lead = page.lead()
     lead.form("/lead/blind")
     assert "One analysis is planned." in lead.send("GET", "/lead/report").text
@@ -190,28 +208,6 @@ def test_second_analysis_without_a_plan_is_warned_of(serve: Callable[..., Served
     assert "One analysis is planned." not in text
     assert '<th scope="col">Replacement</th>' in text
     assert "– insufficient data" in text
-
-
-def test_python_files_of_the_current_folder_are_not_imported(
-    page: Served, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    (tmp_path / "statistics.py").write_text("raise SystemExit('imported')", encoding="utf-8")
-    monkeypatch.chdir(tmp_path)
-    lead = page.lead()
-    lead.form("/lead/blind")
-    lead.form("/lead/report", expertise="crowd")
-    wait(page)
-    assert report_on_desk(page.app.state.assay.now()).state == "made"
-
-
-def test_store_elsewhere_is_named_without_its_password(serve: Callable[..., Served], tmp_path: Path) -> None:
-    page = serve(**labelled(), store=str(tmp_path / "other.db"))
-    assay.open_study(page.folder, store=str(tmp_path / "other.db")).ask(progress=False)
-    lead = page.lead()
-    lead.form("/lead/blind")
-    lead.form("/lead/report", expertise="crowd")
-    wait(page)
-    assert report_on_desk(page.app.state.assay.now()).state == "made"
 
 
 def test_command_does_not_contain_the_password(

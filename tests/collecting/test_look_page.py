@@ -348,6 +348,7 @@ def test_column_of_humans_and_judges_is_a_role(client: Client) -> None:
     assert "--kind type" in words(html)
 
 
+@pytest.mark.slow
 def test_report_is_made_of_names_with_commas_and_dashes(page: LookPage) -> None:
     sheet = SHEET.replace("Ann,Bob", '"Smith, Ann",-Bob', 1)
     page.add("-sheet.csv", sheet.encode())

@@ -484,9 +484,9 @@ def test_summary_starts_with_human_agreement_and_recommended_coefficient(found):
     assert second == (
         "Recommended coefficient: Krippendorff's α (ordinal labels, any number of annotators, missing labels)."
     )
-    texts = [agreement(coins(seed), who=["humans"]).summary() for seed in range(40)]
-    assert sum(", better than chance (" in text for text in texts) <= 5
-    assert sum(", not significantly better than chance (" in text for text in texts) >= 35
+    texts = [agreement(coins(seed), who=["humans"]).summary() for seed in range(20)]
+    assert sum(", better than chance (" in text for text in texts) <= 2
+    assert sum(", not significantly better than chance (" in text for text in texts) >= 18
 
 
 def test_headline_is_first_requested_coefficient():

@@ -67,8 +67,8 @@ def test_icc_table_has_random_and_fixed_raters():
 @pytest.mark.parametrize(
     "ask",
     [
-        exact_agreement, cohen_kappa, krippendorff_alpha, mae,
-        lambda *a, **o: correlation(*a, kind="kendall", **o), lambda *a, **o: assay.measures.gwet_ac(*a, **o),
+        cohen_kappa, krippendorff_alpha, lambda *a, **o: correlation(*a, kind="kendall", **o),
+        *(pytest.param(one, marks=pytest.mark.slow) for one in (exact_agreement, mae, assay.measures.gwet_ac)),
     ],
 )  # fmt: skip
 def test_every_coefficient_takes_annotators_for_themselves_or_for_a_sample(ask):

@@ -77,8 +77,10 @@ def _too_large_to_be_held():
         yield
 
 
-@pytest.mark.parametrize("labels_per_chunk", [100, 10_000])
-@pytest.mark.parametrize("coefficient", COEFFICIENTS)
+@pytest.mark.parametrize(
+    ("coefficient", "labels_per_chunk"),
+    [*((one, 100) for one in COEFFICIENTS), (exact_agreement, 10_000), (icc, 10_000)],
+)
 def test_coefficients_of_chunks_equal_memory(tmp_path, coefficient, labels_per_chunk):
     memory = in_memory(write(tmp_path))
     chunks = scanned(tmp_path, labels_per_chunk=labels_per_chunk)

@@ -131,7 +131,14 @@ class TestDesignsOfABudget:
         variances = dict(plan.components.select("effect", "variance").iter_rows())
         assert found[3] ** 2 - found[9] ** 2 == pytest.approx(variances["judges"] * (1 / 3 - 1 / 9))
 
-    @pytest.mark.parametrize(("n", "j", "p", "r"), [(60, 3, 1, 1), (60, 3, 2, 1), (30, 8, 1, 2)])
+    @pytest.mark.parametrize(
+        ("n", "j", "p", "r"),
+        [
+            pytest.param(60, 3, 1, 1, marks=pytest.mark.slow),
+            (60, 3, 2, 1),
+            pytest.param(30, 8, 1, 2, marks=pytest.mark.slow),
+        ],
+    )
     def test_ranges_contain_the_true_error(self, n: int, j: int, p: int, r: int) -> None:
         # 80% ranges: .82 of 400 designs in a simulation of 100 pilots; with 40 pilots its standard error is about .06.
         inside = []

@@ -1072,7 +1072,7 @@ def test_way_requests_probabilities(make_study, score, spec, likelihood, expecte
         (of_texts(scale="nominal:a,b"), {"a", "b"}), (of_texts(scale="interval:0-10"), {"0", "10"}),
     ],
 )  # fmt: skip
-@pytest.mark.parametrize("seed", [0, 7])
+@pytest.mark.parametrize("seed", [0, pytest.param(7, marks=pytest.mark.slow)])
 def test_hint_is_any_allowed_label(make_study, question, hints, seed):
     study = make_study(40, questions=[question], items={"file": "items.csv"}, probes={"hint": 40}, seed=seed)
     hinted = [one.messages[-1]["content"] for claim, one in asked(study) if claim.condition.get("probe") == "hint"]

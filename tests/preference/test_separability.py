@@ -87,7 +87,7 @@ def test_each_output_is_encoded_once_however_many_systems_are_compared(by_length
         def lengths(self, texts):
             return np.array([len(text.split()) for text in texts])
 
-    frame = generations(8, 4)
+    frame = generations(4, 4)
     found = assay.separability(outputs(frame), similarity=BERTScore(Letters(), by_length), method="none")
     assert set(asked.values()) == {1}
     assert set(asked) == set(frame["label"])

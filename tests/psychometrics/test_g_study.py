@@ -127,7 +127,7 @@ def test_confounded_object_has_no_coefficient():
 @pytest.mark.parametrize(("n", "raters"), [(1, 3), (1, 1), (3, 3)])
 def test_g_study_takes_lesson_one_of_each_teacher_for_another_lesson(n, raters):
     """Also if each teacher has one: lesson 1 is not the only lesson, and a teacher is not confounded with it."""
-    labels = lessons(12, n, raters, missing=0.2 if raters > 1 else 0.0)
+    labels = lessons(12 if n == 1 else 7, n, raters, missing=0.2 if raters > 1 else 0.0)
     named = labels.labels.select(
         "item", "annotator", "label", teacher=labels.column("teacher"), lesson=labels.column("lesson")
     )

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 from collections import Counter
+from functools import cache
 
 import numpy as np
 import polars as pl
@@ -19,6 +20,12 @@ from assay.replacement.alt_test import alt_test
 from assay.replacement.compare import SAMPLE_SIZE, JudgeComparison, compare_judges
 
 STUDY = random_study(1, n_items=120)
+
+
+@cache
+def by_crowd() -> JudgeComparison:
+    """Both judges of `STUDY` compared once, for every test that reads the result."""
+    return compare_judges(STUDY, expertise="crowd")
 
 
 @pytest.mark.parametrize(
@@ -36,7 +43,7 @@ def test_each_judge_has_the_test_it_would_have_alone(options):
 
 
 def test_compare_judges_lead_is_a_paired_difference():
-    found = compare_judges(STUDY, expertise="crowd")
+    found = by_crowd()
     good, poor = (found.tests[j].advantage_probability for j in ("good", "poor"))
     assert (found.best, found.next_best) == ("good", "poor")
     assert found.lead.estimate == pytest.approx(good.estimate - poor.estimate)
@@ -63,23 +70,23 @@ def piled_up(seed, other, *, share=0.9, good=0.2, n=120):
     return Annotations.from_frame(frame, judges=["good", "other"], scale=Ordinal(1, 5), items=items)
 
 
-SEEDS = 30
+ALL_SEEDS = pytest.param(30, marks=pytest.mark.slow)
 
 
+@pytest.mark.parametrize("seeds", [10, ALL_SEEDS])
 @pytest.mark.parametrize(("other", "leads"), [("constant", 0.3), ("column", 0.3), ("coin", 0.0)])
-def test_compare_judges_ranks_no_useless_judge_ahead(other, leads):
+def test_compare_judges_ranks_no_useless_judge_ahead(other, leads, seeds):
     """Where nine of ten labels are one value, a constant is closer to people than they are to each other.
 
-    Its larger rho is shown in more than ``leads`` of studies; it is called ahead in at most 5% (1 of 30).
+    Its larger rho is shown in more than ``leads`` of studies; it is called ahead in at most 5% (1 of 30, 0 of 10).
     """
-    found = [compare_judges(piled_up(seed, other), epsilon=0.1) for seed in range(SEEDS)]
+    found = [compare_judges(piled_up(seed, other), epsilon=0.1) for seed in range(seeds)]
     mine = [one for one in found if one.best == "other" and one.lead.low > 0]
-    assert len(mine) >= leads * SEEDS
-    assert sum(one.lead_is_clear for one in mine) <= 1
-    for one in mine:
-        if one.lead_is_clear:
-            continue
-        assert one.lead_doubt in ("item_level_agreement_undecided", "agreement_ratio_too_low")
+    assert len(mine) >= leads * seeds
+    assert sum(one.lead_is_clear for one in mine) <= seeds // 20
+    doubtful = [one for one in mine if not one.lead_is_clear]
+    assert {one.lead_doubt for one in doubtful} <= {"item_level_agreement_undecided", "agreement_ratio_too_low"}
+    for one in doubtful[:2]:
         assert "ahead" not in one.summary()
         assert "This does not rank other higher: item-level agreement is not demonstrated (p = " in one.summary()
         assert one.to_dict()["lead_is_clear"] is False
@@ -87,7 +94,7 @@ def test_compare_judges_ranks_no_useless_judge_ahead(other, leads):
 
 def test_compare_judges_ranks_no_judge_ahead_that_repeats_an_annotator():
     """The labels of the first person again: closer to the others than a judge with 60% of random labels."""
-    for seed in range(4):
+    for seed in range(2):
         rng = np.random.default_rng(seed)
         truth = rng.integers(1, 6, 200)
         labels = {who: np.where(rng.random(200) < noise, rng.integers(1, 6, 200), truth)
@@ -107,11 +114,12 @@ def test_compare_judges_ranks_no_judge_ahead_that_repeats_an_annotator():
         ) in found.summary()
 
 
-def test_compare_judges_keeps_its_power_for_two_good_judges():
+@pytest.mark.parametrize("seeds", [10, ALL_SEEDS])
+def test_compare_judges_keeps_its_power_for_two_good_judges(seeds):
     """The lead of the better judge is called so wherever its interval shows it, in four fifths of studies or more."""
-    found = [compare_judges(piled_up(seed, 0.25, share=0.8, good=0.05), epsilon=0.1) for seed in range(SEEDS)]
+    found = [compare_judges(piled_up(seed, 0.25, share=0.8, good=0.05), epsilon=0.1) for seed in range(seeds)]
     shown = [one.best == "good" and one.lead.low > 0 for one in found]
-    assert sum(shown) >= 0.8 * SEEDS
+    assert sum(shown) >= 0.8 * seeds
     assert [one.lead_is_clear for one in found] == shown
 
 
@@ -163,7 +171,7 @@ def test_every_way_to_make_an_interval(method):
 
 
 def test_compare_judges_ceiling_is_the_optimal_judge():
-    found = compare_judges(STUDY, expertise="crowd")
+    found = by_crowd()
     assert found.ceiling.judge == "optimal judge (mean of annotators; for reference)"
     assert found.ceiling.advantage_probability.estimate == 1
     by_votes = compare_judges(STUDY, expertise="crowd", score="accuracy").ceiling
@@ -182,7 +190,7 @@ def test_compare_judges_reports_low_ceiling():
 
 
 def test_mean_pearson():
-    found = compare_judges(STUDY, expertise="crowd")
+    found = by_crowd()
     assert found.traditional_name == "mean_pearson"
     grid = STUDY.matrix(["h0", "h1", "h2", "h3", "good", "poor"])
     for k, judge in ((4, "good"), (5, "poor")):
@@ -265,7 +273,7 @@ def test_no_judges_to_compare():
 def test_judges_named_alone_or_twice():
     assert list(compare_judges(STUDY, "good", expertise="crowd").tests) == ["good"]
     twice = compare_judges(STUDY, ["good", "poor", "good"], expertise="crowd")
-    assert twice.lead == compare_judges(STUDY, expertise="crowd").lead
+    assert twice.lead == by_crowd().lead
 
 
 def test_judge_code_rejects_unknown_judges():
@@ -279,7 +287,7 @@ def test_compare_judges_rejects_unknown_option():
 
 
 def test_it_reads_like_every_result():
-    found = compare_judges(STUDY, expertise="crowd")
+    found = by_crowd()
     rows = found.table
     assert rows["judge"].to_list() == ["good", "poor", "optimal judge (mean of annotators; for reference)"]
     assert rows["kind"].to_list() == ["judge", "judge", "ceiling"]

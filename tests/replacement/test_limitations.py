@@ -13,6 +13,8 @@ import assay
 from assay.replacement import words
 from assay.replacement.limitations import Limitation, _welch_p, limitations_of
 
+pytestmark = pytest.mark.usefixtures("few_truths")
+
 N = 240
 
 
@@ -74,7 +76,7 @@ def test_limitations_name_the_group_and_the_label():
 
 def test_honest_judges_rarely_have_a_limitation():
     found = []
-    for seed in range(30):
+    for seed in range(20):
         labels, _ = study(lambda rng, m, t: np.where(rng.random(N) < 0.2, -1, m), seed, topic=TOPIC)
         counts = assay.alt_test(labels, "m", epsilon=0.2).win_counts
         found.append(bool(limitations_of(counts.table, counts.judge)))
@@ -143,6 +145,7 @@ def test_sentences_of_limitations(one, sentence):
     assert words._limitation(one, numeric=False) == sentence
 
 
+@pytest.mark.usefixtures("without_pictures")
 def test_a_card_shows_limitations_under_its_headline():
     from assay.replacement.page import card
 

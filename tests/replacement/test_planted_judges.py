@@ -19,7 +19,7 @@ from assay.similarity.lexical import word_similarity
 
 pytestmark = pytest.mark.xdist_group("planted judges")  # one process, so that each table is made once
 
-SEEDS = 12  # benchmarks/verdict_error.py has many more
+SEEDS = 10  # benchmarks/verdict_error.py has many more
 KINDS = ("a", "b", "c", "d")
 PRIOR = np.array([0.4, 0.3, 0.2, 0.1])
 
@@ -98,9 +98,7 @@ def test_planted_judges_get_the_right_verdict(judge, right):
     assert found[right] >= 0.95 * SEEDS, found
 
 
-@pytest.mark.parametrize(
-    ("judge", "epsilon"), [("worse", 0.1), ("worse", 0.2), ("constant", 0.2), ("constant", 0.4), ("random", 0.4)]
-)
+@pytest.mark.parametrize(("judge", "epsilon"), [("worse", 0.2), ("constant", 0.4), ("random", 0.4)])
 def test_useless_judge_does_not_replace(judge, epsilon):
     found = Counter(test.verdict for test in verdicts(categories, judge, epsilon=epsilon))
     assert found["replace"] <= 0.05 * SEEDS, found

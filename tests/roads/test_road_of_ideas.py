@@ -33,9 +33,9 @@ def odd_of(text: str, chance: random.Random) -> str:
 def study(tmp_path: Path, run: Any) -> Path:
     chance = random.Random(3)
     items = [
-        {"item": f"t{n:02d}", "lesson": f"L{n // 12}", "author": ("expert", "gpt")[n % 2],
+        {"item": f"t{n:02d}", "lesson": f"L{n // 9}", "author": ("expert", "gpt")[n % 2],
          "note": " ".join(chance.choices(THEMES[n % 3], k=5)) + f" n{n}"}
-        for n in range(24)
+        for n in range(18)
     ]  # fmt: skip
     folder = begin(
         run, tmp_path / "my-study", items, "note", "Which is the odd one out?", "odd-one-out",

@@ -12,6 +12,8 @@ import pytest
 
 import assay
 
+pytestmark = pytest.mark.usefixtures("few_truths")
+
 SIGNS = {"replace": "good", "do_not_replace": "bad", "mixed": "split", "undecided": "open", "not_testable": "open"}
 QUICK: dict[str, Any] = {"epsilon": 0.1, "n_resamples": 40}
 

@@ -101,8 +101,14 @@ def test_gate_explains_invalid_policy(folder, text, words):
     assert words in found.summary()
 
 
-@pytest.mark.parametrize("text", ["[drift]\nbefore = 'labels.csv'\nmost = 0.1", "[[estimate]]\nmost_half_width = 0.5"])
-@pytest.mark.parametrize("judge", ["constant", "coin", "inverted"])
+@pytest.mark.parametrize(
+    ("judge", "text"),
+    [
+        ("constant", "[drift]\nbefore = 'labels.csv'\nmost = 0.1"),
+        ("coin", "[[estimate]]\nmost_half_width = 0.5"),
+        ("inverted", "[[estimate]]\nmost_half_width = 0.5"),
+    ],
+)
 def test_gate_without_a_verdict_does_not_say_replace(judge, text, folder):
     """Judges that cannot replace an annotator pass these checks; with [verdict] they do not."""
     labels = pl.read_csv(folder / "labels.csv")

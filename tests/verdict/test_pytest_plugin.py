@@ -138,6 +138,7 @@ def test_other_toml_files_are_not_policies(project: pytest.Pytester) -> None:
     assert "verdict" not in found.stdout.str()
 
 
+@pytest.mark.slow
 def test_results_of_workers_are_summarised(project: pytest.Pytester) -> None:
     """In separate processes; the other tests run pytest in this one, where no other file may have their file's name."""
     pytest.importorskip("xdist")

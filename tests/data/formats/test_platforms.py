@@ -187,6 +187,7 @@ def test_scores_of_the_api_keep_their_raters(tmp_path: Path) -> None:
     assert assay.read(exported, scale="1-5", judge="other").fingerprint == labels.fingerprint
 
 
+@pytest.mark.usefixtures("without_pictures")
 def test_saved_report_gives_the_same_verdicts(tmp_path: Path) -> None:
     labels, found = report()
     found.save(tmp_path / "report.html")

@@ -60,8 +60,10 @@ def judged(labels: list[Any], n_items: int = 60, seed: int = 1) -> tuple[pl.Data
     return long, wide.join(long.filter(annotator="gpt").select("item", *names), on="item")
 
 
-@pytest.mark.parametrize("labels", [["no", "yes"], [0, 1], [1, 2, 3, 4, 5], ["not at all", "in part", "whole"]])
-@pytest.mark.parametrize("n_items", [12, 60, 200])
+@pytest.mark.parametrize(
+    ("labels", "n_items"),
+    [(["no", "yes"], 12), ([0, 1], 12), ([0, 1], 60), ([1, 2, 3, 4, 5], 200), (["not at all", "in part", "whole"], 12)],
+)
 def test_look_finds_probabilities_in_long_and_wide_tables(labels, n_items):
     names = [f"p_{one}" for one in labels]
     values = []
