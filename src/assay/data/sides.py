@@ -170,14 +170,14 @@ def find_battles(table: pl.DataFrame, views: Mapping[str, ColumnView]) -> list[B
             if not named and (not sided or _RESOLVED.search(plain_name(winner))):
                 continue
             numbers = views[first].numeric and views[second].numeric and not _has_side_words(views[winner])
-            says_so = _WINNER.search(plain_name(winner)) or is_human(winner) or model_names([winner])
-            rank = 4 * named + 2 * sided + systems + 2 * bool(says_so)
+            rank = 4 * named + 2 * sided + systems + 2 * bool(_WINNER.search(plain_name(winner)))
             is_voter = sided or _WINNER.search(plain_name(winner)) or (worded and _has_side_words(views[winner]))
             if is_voter and not numbers and _says_who_won(table, views[winner], battle, one_side=len(voters) > 1):
                 cells = {cell.lower() for cell in views[winner].distinct.head(9).to_list()}
                 found.append((rank + 4 * bool({first.lower(), second.lower()} & cells), battle))
-    best = [battle for rank, battle in found if rank == max(found, key=lambda one: one[0])[0]]
-    best = [battle for battle in best if battle[:2] == best[0][:2]]
+    top, best_of = max(found, key=lambda one: one[0], default=(0, Battle("", "", "")))
+    also = {b.winner for rank, b in found if rank == top - 2 and (is_human(b.winner) or model_names([b.winner]))}
+    best = [one for rank, one in found if one[:2] == best_of[:2] and (rank == top or one.winner in also)]
     return [battle for battle in best if not any(_is_copy(views, battle.winner, other.winner) for other in best)]
 
 
