@@ -74,6 +74,7 @@ def test_choosing_a_language_keeps_unsaved_changes(browser: Browser, site: Calla
     screenshot(page, "languages")
     page.click("button[value=ar]")
     page.wait_for_selector("form.page:visible")
+    page.wait_for_load_state()  # what was not saved is restored by the page's script, after its form is there
     Browser.close_dialog(page)
     assert page.get_attribute("html", "lang") == "ar"
     assert visible(page, "textarea").first.input_value() == "half a thought"
