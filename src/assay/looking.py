@@ -461,10 +461,18 @@ def _replacement_test(labels: Annotations, *, odd: bool) -> Analysis:
     humans, judges = len(labels.humans), labels.judges
     if not judges or humans < 2 or odd:
         reason = "judge_unspecified" if not judges else "too_few_humans" if humans < 2 else "odd_one_out_choices"
-        in_columns = () if judges else tuple(model_names([c for c in labels.items.columns if c != "item"]))
-        return Analysis("replacement_test", False, reason, in_columns)
+        names = () if judges else model_names([c for c in labels.items.columns if c != "item"])
+        return Analysis("replacement_test", False, reason, tuple(name for name in names if _holds_labels(labels, name)))
     few = humans < words.RECOMMENDED_HUMANS
     return Analysis("replacement_test", True, "few_humans" if few else "judges", judges, humans if few else None)
+
+
+def _holds_labels(labels: Annotations, column: str) -> bool:
+    """Whether the values of a column of the items are labels of the table."""
+    values = labels.items[column].drop_nulls().unique()
+    kind = pl.Float64 if labels.labels["label"].dtype.is_numeric() else pl.String
+    given = labels.labels["label"].unique().cast(kind)
+    return len(values) > 0 and bool(values.cast(kind, strict=False).is_in(given.implode()).fill_null(value=False).all())
 
 
 def _choices(labels: Annotations, *, odd: bool) -> list[Analysis]:

@@ -210,6 +210,16 @@ def test_judge_in_a_column_next_to_labels_of_people_labels_each_item_once(tmp_pa
         assay.read(tmp_path / "tweets.csv", judges=["gpt5"])
 
 
+def test_column_of_systems_is_not_advised_as_a_judge():
+    rows = [
+        (f"t{k}", who, (k + len(who)) % 2, ("gpt-4o", "llama-3")[k % 2])
+        for k in range(40)
+        for who in ("a", "bb", "ccc")
+    ]
+    table = pl.DataFrame(rows, schema=["item", "annotator", "label", "model"], orient="row")
+    assert "replacement test (no judge; set judges=[...])" in str(assay.look(table))
+
+
 def test_judge_in_a_column_of_several_criteria_labels_each_once():
     rows = [
         (f"t{k}", c, who, (k + len(c)) % 5 + 1, k % 5 + 1)

@@ -298,6 +298,20 @@ def test_column_called_judge_holds_labels_where_it_has_those_of_the_others(tmp_p
     assert (found.humans, found.judges, len(found)) == (people, judges, 60 * len(names))
 
 
+def test_labels_written_with_a_point_are_those_without(tmp_path):
+    """As pandas writes a column with a missing label: 4.0 for 4."""
+    for names in (("ana", "ben", "judge"), ("rater", "judge")):
+        table = wide_table(*names).with_columns(pl.col("judge").cast(pl.Float64))
+        table.with_columns(pl.when(pl.col("item") != "q7").then("judge").alias("judge")).write_csv(
+            tmp_path / "labels.csv"
+        )
+        found = assay.read(tmp_path / "labels.csv", judges=["judge"])
+        assert (found.judges, len(found)) == (("judge",), 60 * len(names) - 1)
+    wide_table("label", "judge").with_columns(pl.col("judge").cast(pl.Float64)).write_csv(tmp_path / "labels.csv")
+    with pytest.raises(DataError, match="'judge' could name the annotators, or hold labels"):
+        assay.read(tmp_path / "labels.csv")
+
+
 @pytest.mark.parametrize("n", [8, 60])
 def test_gold_labels_next_to_a_judge_name_no_annotators(tmp_path, n):
     wide_table("gold", "judge", n=n).write_csv(tmp_path / "labels.csv")

@@ -6,13 +6,11 @@ from collections.abc import Sequence
 from functools import cached_property
 from typing import Any
 
-import polars as pl
-
 from assay.data import words
-from assay.data.names import label_key, model_names, numbered_texts
+from assay.data.names import model_names, numbered_texts
 from assay.data.structure.dependence import dependence, repetition
 from assay.data.structure.keys import KeySearch, RowKey
-from assay.data.structure.one_scale import MOST_SHARED_VALUES, on_one_scale, scale_groups
+from assay.data.structure.one_scale import MOST_SHARED_VALUES, on_one_scale, scale_groups, values_of
 from assay.data.structure.readings import MOST_CHOICES, MOST_READINGS
 from assay.data.structure.role_names import (
     ID,
@@ -95,7 +93,7 @@ class AnnotatorSearch(KeySearch):
         one, two = self.views[name], self.views[other]
         if max(one.n_values, two.n_values) > MOST_SHARED_VALUES:
             return False
-        first, second = (set(label_key(v.distinct.cast(pl.String)).to_list()) for v in (one, two))
+        first, second = values_of(one), values_of(two)
         return on_one_scale(one, two) and 2 * len(first & second) >= len(first | second)
 
     def _key(self) -> RowKey | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 from assay.data.names import label_key
 from assay.data.structure.cells import ColumnView
@@ -20,18 +21,22 @@ USUAL_SCALE = -3, 10
 """Numbers within these limits can be labels on one scale, if there are too few to compare their values."""
 
 
+def values_of(view: ColumnView) -> set[Any]:
+    """The different cells of a column: numbers by their value, so that 4.0 is 4, and words by their spelling key."""
+    return set(label_key(view.distinct)) if view.values is None else set(view.values.tolist())
+
+
 def on_one_scale(one: ColumnView, other: ColumnView) -> bool:
     """Whether the cells of two columns could be labels on one scale."""
+    if (one.values is None) != (other.values is None):
+        return False
     few = min(one.filled, other.filled) < FEW_ROWS
-    if one.values is None or other.values is None:
-        if one.values is not None or other.values is not None:
-            return False
-        first, second = (set(label_key(v.distinct).to_list()) for v in (one, other))
+    first, second = values_of(one), values_of(other)
+    if one.values is None:
         shared = len(first & second)
         if min(one.filled, other.filled) < VERY_FEW_ROWS:
             return True
         return shared > 0 if few else 2 * shared >= min(len(first), len(second))
-    first, second = set(one.values.tolist()), set(other.values.tolist())
     if few and all(USUAL_SCALE[0] <= x <= USUAL_SCALE[1] for x in first | second):
         return True
     if max(len(first), len(second)) <= MOST_SHARED_VALUES and not few:

@@ -13,7 +13,7 @@ from assay.data.sides import PAIR
 from assay.data.structure.cells import ColumnView, computed_columns, could_be_counts, last_is_total
 from assay.data.structure.dependence import dependence
 from assay.data.structure.long import LongSearch
-from assay.data.structure.one_scale import MOST_SHARED_VALUES, VERY_FEW_ROWS, scale_groups
+from assay.data.structure.one_scale import MOST_SHARED_VALUES, VERY_FEW_ROWS, scale_groups, values_of
 from assay.data.structure.readings import MOST_CHOICES
 from assay.data.structure.role_names import (
     AVERAGE_ROW,
@@ -244,8 +244,8 @@ class WideSearch(LongSearch):
         if len(named) != 1 or len(labels) < 2:
             return
         who = named[0]
-        given = {value for n in labels if n != who for value in self.views[n].distinct.to_list()}
-        cells = set(self.views[who].distinct.to_list())
+        given = {value for n in labels if n != who for value in values_of(self.views[n])}
+        cells = values_of(self.views[who])
         # An annotator can use labels that no other uses; if half of the cells are such labels, they are likely names.
         if called_person_ids(self.plain[who]) or 2 * len(cells - given) >= len(cells):
             self.questions.append(Doubt(words.could_name_annotators(who)))
