@@ -62,7 +62,7 @@ WRITTEN_TO = {
     "collecting.look_page.DroppedFile",
     "collecting.report_process.ReportProcess",
     "data.chunk_store.Survey",
-    "data.formats.intake.PlatformAnswer",
+    "data.formats.platforms.intake.PlatformAnswer",
     "judging.services.client._Known",
     "judging.prompts._Filling",
     "statistics.comparisons.odd_one_out.PairModel",

@@ -16,8 +16,9 @@ import polars as pl
 from assay.data.annotations import Annotations, Reading
 from assay.data.columns import column_of, to_polars
 from assay.data.formats import Rows
-from assay.data.formats.intake import REJECTED
 from assay.data.formats.nested import unfold
+from assay.data.formats.platforms.intake import REJECTED
+from assay.data.formats.platforms.scores import scores_of_frame
 from assay.data.formats.registry import (
     ReadSettings,
     annotations_of,
@@ -28,7 +29,6 @@ from assay.data.formats.registry import (
     platform_of,
     sheets_of,
 )
-from assay.data.formats.scores import scores_of_frame
 from assay.data.formats.sheets import SPREADSHEETS
 from assay.data.formats.tables import arena_rows, is_arena, parse_numeric_columns, read_battles, read_table
 from assay.data.names import IN_MEMORY, KindUnknownError, strip_spaces

@@ -12,7 +12,7 @@ import pytest
 
 import assay
 from assay.data.formats import intake, paths
-from assay.data.formats.intake import Intake, PlatformAnswer
+from assay.data.formats.platforms.intake import Intake, PlatformAnswer
 from assay.data.scales import Nominal, Ordinal, Text
 from assay.errors import DataError
 

@@ -10,7 +10,7 @@ import pytest
 import assay
 from assay.data.formats import FormatSettings, intake, label_studio
 from assay.data.formats.exports import write
-from assay.data.formats.intake import name_table
+from assay.data.formats.platforms.intake import name_table
 from assay.errors import AssayError, DataError
 from assay.estimation.result import Exclusion
 

@@ -13,7 +13,7 @@ import pytest
 
 import assay
 from assay.data.formats.exports import Written, write
-from assay.data.formats.platforms import verdicts_of
+from assay.data.formats.platforms.writing import verdicts_of
 from assay.data.formats.registry import format_of
 from assay.errors import DataError, DesignError
 

@@ -16,7 +16,7 @@ import pytest
 import assay
 from assay.data.annotations import Reading
 from assay.data.formats import FormatSettings, Rows, paths, potato, registry, sheets, tables
-from assay.data.formats.intake import set_of
+from assay.data.formats.platforms.intake import set_of
 from assay.data.scales import Nominal, Ordinal, Text
 from assay.data.structure import cells
 from assay.data.values import LabelColumn, refuse_slips

@@ -13,7 +13,7 @@ import assay
 from assay.data.annotations import Reading
 from assay.data.columns import FrameSettings
 from assay.data.formats import FormatSettings, Rows, registry
-from assay.data.formats.intake import name_table
+from assay.data.formats.platforms.intake import name_table
 from assay.data.formats.registry import FORMATS, Beginning, ReadSettings, format_of
 from assay.data.names import questions_split
 from assay.data.scales import parse_scale

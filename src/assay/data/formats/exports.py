@@ -13,8 +13,8 @@ from pathlib import Path
 import polars as pl
 
 from assay.data.annotations import Annotations, Reading
-from assay.data.formats.label_studio import write_label_studio
-from assay.data.formats.platforms import TITLES, verdicts_of, write_platform
+from assay.data.formats.platforms.label_studio import write_label_studio
+from assay.data.formats.platforms.writing import TITLES, verdicts_of, write_platform
 from assay.data.formats.tables import ITEMS, parse_numeric_columns, write_alt_test, write_hugging_face
 from assay.errors import DataError, DesignError, counted, listing, unknown
 from assay.estimation.result import Result

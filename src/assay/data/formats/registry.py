@@ -20,12 +20,21 @@ import polars as pl
 from assay.data.annotations import Annotations, from_frame
 from assay.data.columns import BLANK, SPLIT_DETAILS, FrameSettings, Reading, drop_blank_rows, whole_ids
 from assay.data.formats import FormatSettings, Rows, tables
-from assay.data.formats.intake import OFF_SCALE, is_number
-from assay.data.formats.label_studio import read_label_studio
-from assay.data.formats.mturk import read_mturk
-from assay.data.formats.paths import ARGILLA_SETTINGS, Argilla, DeepEval, Inspect, LmEval, MLflow, Prodigy, Promptfoo
-from assay.data.formats.potato import is_potato, is_potato_line, read_potato
-from assay.data.formats.scores import ScoreTable
+from assay.data.formats.platforms.intake import OFF_SCALE, is_number
+from assay.data.formats.platforms.label_studio import read_label_studio
+from assay.data.formats.platforms.mturk import read_mturk
+from assay.data.formats.platforms.paths import (
+    ARGILLA_SETTINGS,
+    Argilla,
+    DeepEval,
+    Inspect,
+    LmEval,
+    MLflow,
+    Prodigy,
+    Promptfoo,
+)
+from assay.data.formats.platforms.potato import is_potato, is_potato_line, read_potato
+from assay.data.formats.platforms.scores import ScoreTable
 from assay.data.formats.sheets import PACKED, SPREADSHEETS, standard_input, unpack
 from assay.data.formats.tables import (
     COLUMNS,

@@ -21,7 +21,7 @@ import polars as pl
 
 from assay.data.columns import class_names
 from assay.data.formats import FormatSettings, Rows
-from assay.data.formats.intake import (
+from assay.data.formats.platforms.intake import (
     DISCARDED,
     DRAFT,
     EMPTY,

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from assay.data.formats import FormatSettings, Rows
-from assay.data.formats.intake import (
+from assay.data.formats.platforms.intake import (
     EMPTY,
     REJECTED,
     SET,

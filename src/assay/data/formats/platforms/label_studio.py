@@ -17,7 +17,7 @@ import polars as pl
 from assay.data.annotations import Annotations
 from assay.data.columns import KEY
 from assay.data.formats import FormatSettings, Rows, one_answer_each
-from assay.data.formats.intake import (
+from assay.data.formats.platforms.intake import (
     AMBIGUOUS,
     DRAFT,
     EMPTY,

@@ -10,7 +10,7 @@ from typing import Any
 import polars as pl
 
 from assay.data.formats import FormatSettings, Rows
-from assay.data.formats.intake import (
+from assay.data.formats.platforms.intake import (
     AMBIGUOUS,
     EMPTY,
     Intake,

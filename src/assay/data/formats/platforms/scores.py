@@ -13,8 +13,8 @@ from pathlib import Path
 from typing import Any
 
 from assay.data.formats import FormatSettings, Rows
-from assay.data.formats.intake import PlatformAnswer, parse_cell, stated_rater
-from assay.data.formats.paths import BY_CODE, Export, Record, answer, find, table_records
+from assay.data.formats.platforms.intake import PlatformAnswer, parse_cell, stated_rater
+from assay.data.formats.platforms.paths import BY_CODE, Export, Record, answer, find, table_records
 from assay.data.formats.tables import read_delimited
 from assay.errors import DataError
 
