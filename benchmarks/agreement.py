@@ -34,7 +34,7 @@ from assay.concordance.measures import (
     scott_pi,
 )
 from assay.data.annotations import Annotations
-from assay.data.chunks import scan
+from assay.data.chunked.chunks import scan
 from assay.data.scales import Ordinal
 from assay.estimation import resampling
 

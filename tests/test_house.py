@@ -61,7 +61,7 @@ WRITTEN_TO = {
     "collecting.assignment.OpenPlaces",
     "collecting.look_page.DroppedFile",
     "collecting.report_process.ReportProcess",
-    "data.chunk_store.Survey",
+    "data.chunked.chunk_store.Survey",
     "data.formats.platforms.intake.PlatformAnswer",
     "judging.services.client._Known",
     "judging.prompts._Filling",

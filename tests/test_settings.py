@@ -22,7 +22,7 @@ from assay.concordance.coefficient import (
     WithinSettings,
 )
 from assay.concordance.groups.disagreement import DisagreementSettings
-from assay.data.chunks import ScanSettings
+from assay.data.chunked.chunks import ScanSettings
 from assay.data.columns import FrameSettings
 from assay.data.formats import FormatSettings
 from assay.data.formats.registry import ReadSettings

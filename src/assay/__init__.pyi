@@ -9,7 +9,7 @@ from assay.concordance.agreement import agreement as agreement
 from assay.concordance.grading_scale import grading_scale_study as grading_scale_study
 from assay.concordance.groups.disagreement import disagreement as disagreement
 from assay.data.annotations import Annotations as Annotations
-from assay.data.chunks import scan as scan
+from assay.data.chunked.chunks import scan as scan
 from assay.data.scales import Interval as Interval
 from assay.data.scales import Nominal as Nominal
 from assay.data.scales import OddOneOut as OddOneOut

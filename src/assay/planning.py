@@ -16,7 +16,7 @@ import numpy as np
 import polars as pl
 
 from assay.data.annotations import Annotations
-from assay.data.chunks import Chunks
+from assay.data.chunked.chunks import Chunks
 from assay.errors import DesignError, listing
 from assay.estimation.intervals import Estimate, wilson, wilson_estimate
 from assay.estimation.options import option, question_alone, seed_option

@@ -142,7 +142,7 @@ def test_tied_majorities_of_categories_are_counted():
 
 
 def test_ties_in_chunks_are_those_in_memory(tmp_path):
-    from assay.data.chunks import scan
+    from assay.data.chunked.chunks import scan
 
     rng = np.random.default_rng(3)
     rows = pl.DataFrame(

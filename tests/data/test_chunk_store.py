@@ -15,9 +15,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from test_chunks import scanned, write
 
-from assay.data import chunk_store
 from assay.data.annotations import Annotations
-from assay.data.chunks import scan
+from assay.data.chunked import chunk_store
+from assay.data.chunked.chunks import scan
 from assay.data.scales import Nominal, Ordinal
 from assay.errors import DataError, DesignError
 from assay.estimation.result import Exclusion

@@ -19,9 +19,9 @@ from assay.concordance.measures import (
     krippendorff_alpha,
     mae,
 )
-from assay.data import chunk_store
 from assay.data.annotations import Annotations
-from assay.data.chunks import scan
+from assay.data.chunked import chunk_store
+from assay.data.chunked.chunks import scan
 from assay.data.ratings import Derived, choose
 from assay.data.scales import Interval, Nominal, Ordinal
 from assay.errors import DataError, DesignError
@@ -127,7 +127,9 @@ def few_of_many(tmp_path, monkeypatch):
     monkeypatch.setattr(chunk_store, "ROWS", 120)
     frame, seen = write(tmp_path, m=12), []
     repeat = np.repeat
-    monkeypatch.setattr("assay.data.chunk_store.np.repeat", lambda *given: seen.append(repeat(*given)) or seen[-1])
+    monkeypatch.setattr(
+        "assay.data.chunked.chunk_store.np.repeat", lambda *given: seen.append(repeat(*given)) or seen[-1]
+    )
     return in_memory(frame), scanned(tmp_path, labels_per_chunk=10_000), seen
 
 
@@ -205,7 +207,7 @@ def test_ratings_keep_small_folder_in_memory(tmp_path, monkeypatch):
 
 
 def test_values_refuses_too_many_distinct_labels(tmp_path, monkeypatch):
-    monkeypatch.setattr("assay.data.chunks.MOST_VALUES", 100)
+    monkeypatch.setattr("assay.data.chunked.chunks.MOST_VALUES", 100)
     with pytest.raises(DesignError, match="more than 100 different labels"):
         exact_agreement(_many(tmp_path))
 

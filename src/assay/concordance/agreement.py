@@ -40,7 +40,7 @@ from assay.concordance.comparisons import (
 )
 from assay.concordance.measures import all_measures
 from assay.data.annotations import Annotations, digest_of_columns
-from assay.data.chunks import Chunks
+from assay.data.chunked.chunks import Chunks
 from assay.data.ratings import Ratings
 from assay.data.scales import Scale
 from assay.errors import DataError, DesignError, listing, unknown

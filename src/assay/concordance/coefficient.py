@@ -12,7 +12,7 @@ import polars as pl
 
 from assay.concordance import words
 from assay.data.annotations import Annotations, Answers, Repeats
-from assay.data.chunks import Chunks
+from assay.data.chunked.chunks import Chunks
 from assay.data.ratings import Ratings
 from assay.data.scales import Label, Scale
 from assay.errors import DesignError, listing

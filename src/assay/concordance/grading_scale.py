@@ -20,7 +20,7 @@ from assay.concordance.coefficient import GradingScaleSettings, groups_left_out
 from assay.concordance.comparisons import row_means
 from assay.concordance.words import JUDGES_MEAN, ONE_JUDGE, POOLED
 from assay.data.annotations import Annotations, Answers, digest_of_columns
-from assay.data.chunks import Chunks
+from assay.data.chunked.chunks import Chunks
 from assay.data.columns import natural
 from assay.data.ratings import cluster_codes
 from assay.data.scales import range_of

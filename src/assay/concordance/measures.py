@@ -38,7 +38,7 @@ from assay.concordance.coefficient import (
     wrap,
 )
 from assay.data.annotations import Annotations
-from assay.data.chunks import Chunks
+from assay.data.chunked.chunks import Chunks
 from assay.data.ratings import Ratings
 from assay.data.scales import Scale
 from assay.errors import DesignError, unknown

@@ -20,8 +20,8 @@ import polars as pl
 from numpy.typing import NDArray
 
 from assay.data.annotations import Annotations, Answers, Repeats, digest_of_columns
-from assay.data.chunk_store import MOST_VALUES
-from assay.data.chunks import Chunks, require_few_values
+from assay.data.chunked.chunk_store import MOST_VALUES
+from assay.data.chunked.chunks import Chunks, require_few_values
 from assay.data.columns import KEY
 from assay.data.names import Names
 from assay.data.scales import Label, Scale

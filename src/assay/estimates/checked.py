@@ -17,7 +17,7 @@ import polars as pl
 from scipy.special import gammaln, stdtr
 
 from assay.data.annotations import Annotations, Answers, Repeats, digest_of_columns
-from assay.data.chunks import Chunks
+from assay.data.chunked.chunks import Chunks
 from assay.data.names import natural
 from assay.data.ratings import Ratings, cluster_codes
 from assay.data.scales import Scale

@@ -17,7 +17,7 @@ import polars as pl
 from scipy.special import ndtri
 
 from assay.data.annotations import Annotations, Repeats, digest_of_columns
-from assay.data.chunks import Chunks
+from assay.data.chunked.chunks import Chunks
 from assay.data.names import natural
 from assay.data.words import PROVENANCE
 from assay.errors import DataError, DesignError, counted, listing, unknown, unknown_judge

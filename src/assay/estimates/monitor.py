@@ -19,7 +19,7 @@ import polars as pl
 from scipy.special import betaincinv
 
 from assay.data.annotations import Annotations, Repeats, digest_of_columns
-from assay.data.chunks import Chunks
+from assay.data.chunked.chunks import Chunks
 from assay.data.ratings import Ratings, cluster_codes
 from assay.errors import DataError, DesignError, counted, unknown
 from assay.estimates import words

@@ -21,7 +21,7 @@ import polars as pl
 
 from assay._version import __version__
 from assay.data.annotations import Annotations, Repeats, digest_of_columns
-from assay.data.chunks import Chunks
+from assay.data.chunked.chunks import Chunks
 from assay.data.ratings import Ratings, cluster_codes
 from assay.data.scales import Preference
 from assay.data.words import PROVENANCE

@@ -19,7 +19,7 @@ import numpy as np
 import polars as pl
 
 from assay.data.annotations import Annotations, digest_of_columns
-from assay.data.chunks import Chunks
+from assay.data.chunked.chunks import Chunks
 from assay.data.columns import natural
 from assay.data.names import codes_in
 from assay.data.ratings import cluster_codes

@@ -15,7 +15,7 @@ import numpy as np
 import polars as pl
 
 from assay.data.annotations import Annotations
-from assay.data.chunks import Chunks
+from assay.data.chunked.chunks import Chunks
 from assay.errors import DesignError, counted
 from assay.estimation.intervals import (
     Estimate,

@@ -19,7 +19,7 @@ import numpy as np
 import polars as pl
 
 from assay.data.annotations import Annotations
-from assay.data.chunks import Chunks
+from assay.data.chunked.chunks import Chunks
 from assay.data.columns import natural
 from assay.errors import DataError, DesignError, counted, unknown
 from assay.estimation.intervals import Estimate, Estimates, wilson, wilson_estimate

@@ -19,7 +19,7 @@ import polars as pl
 from scipy.special import stdtr, stdtrit
 
 from assay.data.annotations import Annotations, digest_of_columns
-from assay.data.chunks import Chunks
+from assay.data.chunked.chunks import Chunks
 from assay.errors import DataError, DesignError, counted, unknown
 from assay.estimation.intervals import Estimate, EstimateByRule, adjust_p, missing
 from assay.estimation.options import IntervalSettings, question

@@ -17,7 +17,7 @@ import numpy as np
 import polars as pl
 
 from assay.data.annotations import Annotations
-from assay.data.chunks import Chunks
+from assay.data.chunked.chunks import Chunks
 from assay.errors import DataError, DesignError, counted, unknown
 from assay.estimation.intervals import Estimate, EstimateByRule, Estimates, adjust_p
 from assay.estimation.options import question

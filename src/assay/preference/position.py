@@ -11,7 +11,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from assay.data.annotations import Annotations, digest_of_columns
-from assay.data.chunks import Chunks
+from assay.data.chunked.chunks import Chunks
 from assay.data.ratings import cluster_codes
 from assay.errors import DataError, DesignError, listing
 from assay.estimation.intervals import Estimate, Estimates

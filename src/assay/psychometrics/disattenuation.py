@@ -12,7 +12,7 @@ import numpy as np
 import polars as pl
 
 from assay.data.annotations import Annotations
-from assay.data.chunks import Chunks
+from assay.data.chunked.chunks import Chunks
 from assay.data.ratings import Faceted, facet_ratings
 from assay.errors import DesignError, listing, unknown
 from assay.estimation.intervals import Estimate, missing

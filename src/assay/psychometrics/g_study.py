@@ -11,7 +11,7 @@ import numpy as np
 import polars as pl
 
 from assay.data.annotations import Annotations
-from assay.data.chunks import Chunks
+from assay.data.chunked.chunks import Chunks
 from assay.data.ratings import Faceted, facet_ratings
 from assay.errors import DesignError, listing
 from assay.estimation.intervals import Estimate

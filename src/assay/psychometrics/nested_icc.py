@@ -10,7 +10,7 @@ import numpy as np
 import polars as pl
 
 from assay.data.annotations import Annotations, Answers, Repeats
-from assay.data.chunks import Chunks
+from assay.data.chunked.chunks import Chunks
 from assay.data.ratings import Ratings, in_order
 from assay.errors import DataError, DesignError, unknown
 from assay.estimation.intervals import Estimate, Estimates

@@ -17,7 +17,7 @@ import numpy as np
 import polars as pl
 
 from assay.data.annotations import Annotations
-from assay.data.chunks import Chunks
+from assay.data.chunked.chunks import Chunks
 from assay.errors import DesignError
 from assay.estimation.intervals import Estimate, Estimates, adjust_p, missing, partial_conjunction
 from assay.estimation.options import number_in, question, question_of_two

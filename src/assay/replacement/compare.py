@@ -12,7 +12,7 @@ import numpy as np
 import polars as pl
 
 from assay.data.annotations import Annotations, Answers
-from assay.data.chunks import Chunks
+from assay.data.chunked.chunks import Chunks
 from assay.errors import DesignError
 from assay.estimation.intervals import Estimate, Estimates
 from assay.estimation.options import question

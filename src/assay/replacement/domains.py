@@ -13,7 +13,7 @@ import numpy as np
 import polars as pl
 
 from assay.data.annotations import Annotations
-from assay.data.chunks import Chunks
+from assay.data.chunked.chunks import Chunks
 from assay.errors import DataError, DesignError, listing, unknown
 from assay.estimation.intervals import Estimate
 from assay.estimation.options import question_of_two

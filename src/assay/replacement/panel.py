@@ -19,7 +19,7 @@ import numpy as np
 import polars as pl
 
 from assay.data.annotations import Annotations, Answers, Repeats
-from assay.data.chunks import Chunks
+from assay.data.chunked.chunks import Chunks
 from assay.data.names import NameParts, Names, common_suffix, factorize, stems
 from assay.data.ratings import Ratings
 from assay.data.scales import Label, Preference, Scale

@@ -18,7 +18,7 @@ import numpy as np
 import polars as pl
 
 from assay.data.annotations import Annotations, digest_of_columns
-from assay.data.chunks import Chunks
+from assay.data.chunked.chunks import Chunks
 from assay.errors import DataError, DesignError, counted, listing, require, unknown
 from assay.estimation.intervals import Estimate, Estimates
 from assay.estimation.options import IntervalSettings, question, short

@@ -15,7 +15,7 @@ import numpy as np
 import polars as pl
 
 from assay.data.annotations import Annotations, digest_of_columns
-from assay.data.chunks import Chunks
+from assay.data.chunked.chunks import Chunks
 from assay.data.ratings import cluster_codes
 from assay.data.structure.probabilities import OFF_ONE, PREFIXES
 from assay.errors import DataError, DesignError, counted, unknown_judge

@@ -16,7 +16,7 @@ import numpy as np
 import polars as pl
 
 from assay.data.annotations import Annotations, digest_of_columns
-from assay.data.chunks import Chunks
+from assay.data.chunked.chunks import Chunks
 from assay.data.ratings import cluster_codes
 from assay.errors import DataError, DesignError, counted, listing, unknown, unknown_judge
 from assay.estimation.intervals import Estimate, adjust_p, missing

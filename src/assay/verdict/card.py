@@ -12,7 +12,7 @@ import numpy as np
 import polars as pl
 
 from assay.data.annotations import Annotations, Repeats
-from assay.data.chunks import Chunks
+from assay.data.chunked.chunks import Chunks
 from assay.data.ratings import facet_ratings
 from assay.data.scales import Interval
 from assay.data.words import PROVENANCE

@@ -21,7 +21,7 @@ import polars as pl
 from assay.concordance.groups.disagreement import farthest_items
 from assay.concordance.page import farthest_part
 from assay.data.annotations import Annotations
-from assay.data.chunks import Chunks
+from assay.data.chunked.chunks import Chunks
 from assay.data.scales import Label
 from assay.errors import AssayError, DesignError, counted, listing
 from assay.estimates.page import corrected_estimate, judges_with_more_items, saving_words

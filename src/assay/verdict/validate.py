@@ -14,7 +14,7 @@ import numpy as np
 import polars as pl
 
 from assay.data.annotations import Annotations
-from assay.data.chunks import Chunks
+from assay.data.chunked.chunks import Chunks
 from assay.data.ratings import cluster_codes
 from assay.data.scales import Scale
 from assay.errors import DesignError

@@ -23,7 +23,7 @@ from assay.concordance.coefficient import (
 from assay.concordance.groups.between_groups import group_frame, group_rows
 from assay.concordance.measures import fleiss, scott
 from assay.data.annotations import Annotations, Answers, Repeats
-from assay.data.chunks import Chunks
+from assay.data.chunked.chunks import Chunks
 from assay.data.ratings import Ratings
 from assay.data.scales import Nominal
 from assay.data.structure.groups import annotator_groups

@@ -16,7 +16,7 @@ import numpy as np
 import polars as pl
 
 from assay.data.annotations import Annotations, digest_of_columns
-from assay.data.chunks import Chunks
+from assay.data.chunked.chunks import Chunks
 from assay.errors import DesignError, unknown
 from assay.estimates import words
 from assay.estimates.judge_means import LEAST_CROSSED, ONE_JUDGE, JudgeRuns, RotatedRuns

@@ -17,7 +17,7 @@ import polars as pl
 from scipy.special import ndtr, ndtri
 
 from assay.data.annotations import Annotations
-from assay.data.chunks import Chunks
+from assay.data.chunked.chunks import Chunks
 from assay.errors import DesignError, counted
 from assay.estimates import words
 from assay.estimates.checked import SpotChecks

@@ -11,7 +11,7 @@ import numpy as np
 import polars as pl
 
 from assay.data.annotations import Annotations
-from assay.data.chunks import Chunks
+from assay.data.chunked.chunks import Chunks
 from assay.data.structure.groups import annotator_groups
 from assay.errors import DataError, counted, listing, unknown
 from assay.estimation.intervals import Estimate, Estimates, simultaneous_p

@@ -18,7 +18,7 @@ import numpy as np
 import polars as pl
 
 from assay.data.annotations import Annotations
-from assay.data.chunks import Chunks
+from assay.data.chunked.chunks import Chunks
 from assay.estimation.intervals import Estimate, Estimates, adjust_p, simultaneous_p
 from assay.estimation.options import question
 from assay.estimation.result import ResultOfRows, Run

@@ -19,9 +19,9 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from assay.data import chunk_store
 from assay.data.annotations import Answers, Reading, digits
-from assay.data.chunk_store import MOST_VALUES, ChunkSource, Contents, Folder
+from assay.data.chunked import chunk_store
+from assay.data.chunked.chunk_store import MOST_VALUES, ChunkSource, Contents, Folder
 from assay.data.columns import NO_LABEL
 from assay.data.names import Coded, Spelling, settle_kinds, unify_spelling
 from assay.data.scales import Label, Scale, parse_scale
