@@ -247,7 +247,7 @@ _OF_ROWS: tuple[RoleKind, ...] = ("annotator", "label", "criterion", "repeat", "
 """Roles of columns in a table with one row per label; each has one column."""
 
 _ROLES_TO_GIVE: Mapping[str, tuple[RoleKind, ...]] = {
-    "wide": ("item", *_LABELS, "item column", "computed", "annotator", "label"),
+    "wide": ("item", *_LABELS, "item column", "criterion", "repeat", "computed", "annotator", "label"),
     "long": ("item", *_OF_ROWS, "computed", *_LABELS),
     "transposed": ("annotator", "item", "annotator column", "computed"),
 }
@@ -271,12 +271,14 @@ def _options_of(
     if shape == "transposed" and latest not in _LABELS:
         return {"layout": "transposed", **of_rows, "columns": items}
     held = _having(roles, *_LABELS)
-    if latest in _LABELS or (held and latest not in _OF_ROWS):
+    # Rows of an item can differ in its criterion or repeat in a table of any shape.
+    within = {its: name for its, name in of_rows.items() if its in ("criterion", "repeat")}
+    if latest in _LABELS or (held and (latest not in _OF_ROWS or (shape == "wide" and latest in within))):
         judges = list(dict.fromkeys(names.get(one, one) for one in _having(roles, "judge")))
         humans = list(dict.fromkeys(names.get(one, one) for one in _having(roles, "person")))
         who: dict[str, Any] = {"judges": judges} if judges else {"humans": humans} if latest == "person" else {}
         who |= who_answered(judges, humans) if stated else {}
-        return {"layout": "wide", **item, "columns": held, **who}
+        return {"layout": "wide", **item, **within, "columns": held, **who}
     return {**item, **of_rows}
 
 

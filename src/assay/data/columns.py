@@ -362,6 +362,17 @@ class FrameSettings(LabelSettings):
         return (given,) if isinstance(given, str) else tuple(map(str, given))
 
     @property
+    def named(self) -> dict[str, tuple[str, ...]]:
+        """The annotators that are named as ``judges`` and as ``humans``."""
+        given = {"judges": self.judges, "humans": self.humans}
+        return {which: (who,) if isinstance(who, str) else tuple(map(str, who or ())) for which, who in given.items()}
+
+    @property
+    def people(self) -> set[str]:
+        """All annotators that are named."""
+        return {name for names in self.named.values() for name in names}
+
+    @property
     def splitting(self) -> str | None:
         """How item ids are split; None if they stay whole."""
         return None if self.split_item == "no" else self.split_item
@@ -502,6 +513,7 @@ class _Sheet:
         for role in ("annotator", "item"):
             names = self.ids[role].names
             found = computed_names(names) if len(names) <= _FEW_NAMES else []
+            found = [name for name in found if name not in self.settings.people]
             if found and len(found) < len(names):
                 finding = "not an annotator" if role == "annotator" else "not an item but computed"
                 raise DataError(
@@ -661,8 +673,7 @@ class _Sheet:
         if about is not None:
             about = self._match_rows(_named_rows(to_polars(about), "annotator", "annotator"), "annotator")
         names = natural(who.names.to_list())
-        for which, given in (("judges", self.settings.judges), ("humans", self.settings.humans)):
-            named = [given] if isinstance(given, str) else given or ()
+        for which, named in self.settings.named.items():
             for name in self.silent if names else ():
                 if name in named:
                     raise DataError(

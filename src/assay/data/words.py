@@ -330,6 +330,48 @@ def are_judges(names: Sequence[str], people: Sequence[str] = ()) -> str:
     return found + (f", and {_names(people)} {'are' if len(people) > 1 else 'is'} human" if people else "")
 
 
+def holds_labels_of_person(names: Sequence[str]) -> str:
+    """Return the answer that columns hold people's labels, under any name."""
+    several = len(names) > 1
+    return f"{_names(names)} {'hold' if several else 'holds'} the labels of {'people' if several else 'a person'}"
+
+
+def describes_items(names: Sequence[str]) -> str:
+    """Return the answer that columns describe the items, and hold no labels."""
+    return f"{_names(names)} {'describe' if len(names) > 1 else 'describes'} the items"
+
+
+def gold_or_person(names: Sequence[str]) -> str:
+    """Return the question about columns that could hold gold labels or people's, next to judges alone."""
+    return (
+        f"are {_names(names)} gold labels, or labels of people?"
+        if len(names) > 1
+        else (f"is '{names[0]}' a gold label, or the label of a person?")
+    )
+
+
+def are_gold(names: Sequence[str]) -> str:
+    """Return the answer that columns hold gold labels."""
+    return f"{_names(names)} {'hold' if len(names) > 1 else 'holds'} gold labels"
+
+
+def person_of_items(names: Sequence[str]) -> str:
+    """Return the question about columns with one value for each item, next to labels of judges."""
+    has = "have" if len(names) > 1 else "has"
+    return f"{_names(names)} {has} one value for each item: a person's labels, or a description of the item?"
+
+
+def combined(template: str) -> str:
+    """Return the reason of a column whose name combines two roles, after a first reason."""
+    return f", its name combines annotator and {'repeat' if 'repeat' in template else 'criterion'}"
+
+
+def without_prefix(names: Sequence[str], who: str) -> str:
+    """Return the assumption about columns whose names do not say who answered, next to others that do."""
+    names_none = f"{_names(names)} {'do' if len(names) > 1 else 'does'} not name an annotator"
+    return f"{names_none}, unlike the other columns: assumed to hold the labels of '{who}'"
+
+
 def no_annotators(names: Sequence[str]) -> str:
     """Return the answer that columns or names are not annotators."""
     return f"{_names(names)} {'are not annotators' if len(names) > 1 else 'is not an annotator'}"

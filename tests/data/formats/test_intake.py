@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 import assay
-from assay.data.formats import intake, paths
+from assay.data.formats.platforms import intake, paths
 from assay.data.formats.platforms.intake import Intake, PlatformAnswer
 from assay.data.scales import Nominal, Ordinal, Text
 from assay.errors import DataError

@@ -8,8 +8,9 @@ import polars as pl
 import pytest
 
 import assay
-from assay.data.formats import FormatSettings, intake, label_studio
+from assay.data.formats import FormatSettings
 from assay.data.formats.exports import write
+from assay.data.formats.platforms import intake, label_studio
 from assay.data.formats.platforms.intake import name_table
 from assay.errors import AssayError, DataError
 from assay.estimation.result import Exclusion

@@ -9,7 +9,8 @@ import json
 import pytest
 
 import assay
-from assay.data.formats import FormatSettings, intake, mturk
+from assay.data.formats import FormatSettings
+from assay.data.formats.platforms import intake, mturk
 from assay.errors import DataError
 
 TIME = "Fri Nov 20 09:{:02}:00 PST 2026"

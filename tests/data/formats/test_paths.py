@@ -10,7 +10,8 @@ import polars as pl
 import pytest
 
 import assay
-from assay.data.formats import FormatSettings, intake, paths
+from assay.data.formats import FormatSettings
+from assay.data.formats.platforms import intake, paths
 from assay.errors import DataError, DesignError
 
 # -- Inspect AI ---------------------------------------------------------------------------------------

@@ -8,7 +8,8 @@ import polars as pl
 import pytest
 
 import assay
-from assay.data.formats import FormatSettings, intake, potato
+from assay.data.formats import FormatSettings
+from assay.data.formats.platforms import intake, potato
 from assay.errors import DataError
 
 CONFIG = """

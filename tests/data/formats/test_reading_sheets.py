@@ -15,7 +15,8 @@ import pytest
 
 import assay
 from assay.data.annotations import Reading
-from assay.data.formats import FormatSettings, Rows, paths, potato, registry, sheets, tables
+from assay.data.formats import FormatSettings, Rows, registry, sheets, tables
+from assay.data.formats.platforms import paths, potato
 from assay.data.formats.platforms.intake import set_of
 from assay.data.scales import Nominal, Ordinal, Text
 from assay.data.structure import cells

@@ -428,10 +428,12 @@ def test_existing_path_suggests_nearest(put, monkeypatch):
 
 
 @pytest.mark.parametrize(
-    ("given", "names"), [(None, None), ("m", ("m",)), (["m", 2], ("m", "2")), ((), ())]
+    ("given", "names"), [(None, ()), ("m", ("m",)), (["m", 2], ("m", "2")), ((), ())]
 )  # fmt: skip
-def test_as_names_of_settings(given, names):
-    assert registry._as_names(given) == names
+def test_named_annotators_of_settings(given, names):
+    settings = ReadSettings(judges=given, humans="ana")
+    assert settings.named == {"judges": names, "humans": ("ana",)}
+    assert settings.people == {"ana", *names}
 
 
 def test_given_options_of_settings():

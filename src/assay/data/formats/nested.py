@@ -20,9 +20,10 @@ import polars as pl
 
 from assay.data.columns import column_of
 from assay.data.formats import Rows
+from assay.data.names import model_names
 from assay.data.notations import are_labels, tallies_in
 from assay.data.structure.cells import total_of_counts
-from assay.data.structure.role_names import called, called_people, called_person_ids, plain_name
+from assay.data.structure.role_names import called, called_people, called_person_ids, is_human, plain_name
 from assay.data.words import counts
 from assay.errors import DataError, listing
 
@@ -85,7 +86,7 @@ def unfold(rows: Rows) -> Rows:
     if (numbered := _numbered(frame)) is not None:
         who, answers = numbered
         return _one_row_per_annotator(rows, who, answers)
-    cells = {name: parsed for name in frame.columns if (parsed := _parsed(frame[name])) is not None}
+    cells = {name: _as_objects(parsed) for name in frame.columns if (parsed := _parsed(frame[name])) is not None}
     for name, values in cells.items():
         if any(_is_span(one) for each in values if isinstance(each, list) for one in each):
             raise DataError(
@@ -236,6 +237,23 @@ def _parsed(column: pl.Series) -> list[Any] | None:
         return None
     there = [one for one in found if one is not None]
     return found if there and all(isinstance(one, list | dict) for one in there) else None
+
+
+def _as_objects(values: list[Any]) -> list[Any]:
+    """Lists of objects, one per answer, that are written as an object of lists: ``{"rater": [...], "label": [...]}``.
+
+    Hugging Face's ``datasets`` writes lists of objects so. Other values are returned unchanged.
+    """
+    there = [one for one in values if one]
+    if not there or not all(isinstance(one, dict) and len(one) > 1 for one in there):
+        return values
+    lists = [[*one.values()] for one in there]
+    even = all(isinstance(each, list) and len(each) == len(one[0]) for one in lists for each in one)
+    if not even or not all(any(called_people(plain_name(key)) == 2 for key in one) for one in there):
+        return values
+    return [
+        one and [dict(zip(one, answer, strict=True)) for answer in zip(*one.values(), strict=True)] for one in values
+    ]
 
 
 _TOKEN = r"""'[^']*'|"[^"]*"|[-+\w.]+"""
@@ -484,9 +502,16 @@ def _by_person_and_criterion(
     """
     for name in _of_kind(cells, dict):
         inner = [one for each in cells[name] for one in each.values()]
+        outer = {key for each in cells[name] for key in each}
+        if (label := _answer_next_to_comments(inner)) and (any(map(is_human, outer)) or model_names(outer)):
+            found = [
+                {**_without(record, name), NAMES: who, **_without(one, label), "label": one[label]}
+                for record in records
+                for who, one in (record.get(name) or {}).items()
+            ]
+            return found, [f"one row per answer in {name}: its keys are the annotators"]
         if not inner or not all(isinstance(one, dict) and one and all(map(_is_scalar, one.values())) for one in inner):
             continue
-        outer = {key for each in cells[name] for key in each}
         inside = {key for one in inner for key in one}
         criteria = [sum(called(plain_name(key), "questions") for key in keys) / len(keys) for keys in (outer, inside)]
         answer = all(map(_tells_answer, inside))  # {"correctness": {"score": 4}}: a label has no annotator
@@ -504,6 +529,16 @@ def _by_person_and_criterion(
         ]
         return found, [f"one row per answer in {name}: its keys are the annotators and the criteria"]
     return None
+
+
+def _answer_next_to_comments(objects: Sequence[Any]) -> str | None:
+    """The key of the one label in each object, next to comments: ``{"value": "C", "explanation": "..."}``."""
+    if not objects or not all(isinstance(one, dict) for one in objects):
+        return None
+    keys = {key for one in objects for key in one}
+    labels = [key for key in keys if not called(plain_name(key), "comment")]
+    usual = len(labels) == 1 and (labels[0] == "value" or called(plain_name(labels[0]), "label"))
+    return labels[0] if usual and all(_is_scalar(one.get(labels[0])) for one in objects) else None
 
 
 def _by_name(

@@ -576,14 +576,15 @@ def long_rows(rows: Rows, settings: ReadSettings, *, check: bool) -> tuple[Rows,
     if settings.layout not in ("wide", "transposed"):
         if settings.repeat is None and {item, annotator, label} <= {*rows.labels.columns}:
             by = [one for one in {item: 0, criterion or "criterion": 0} if one in rows.labels.columns]
-            named = [n for s in (settings.judges, settings.humans) for n in ([s] if isinstance(s, str) else s or ())]
+            named = [name for names in settings.named.values() for name in names]
             rows = tables.stack_named(rows, named, by, label, annotator)
         return rows, item, annotator, label, criterion
     columns = _text(settings.columns)
     if settings.layout == "transposed":
         rows = tables.transpose(rows, annotator, columns)
     else:
-        rows = tables.unpivot(rows, item, columns, check=check)
+        within, judges = {"criterion": criterion, "repeat": _text(settings.repeat)}, settings.named["judges"]
+        rows = tables.unpivot(rows, item, columns, **within, judges=judges, check=check)
     if settings.layout == "wide" and settings.split_columns is not None:
         rows = tables.split_annotators(rows, settings.split_columns)
         criterion = "criterion" if "criterion" in rows.labels.columns else criterion
@@ -660,7 +661,8 @@ def structure_of(rows: Rows, settings: ReadSettings, *, alone: bool = True) -> S
             raise DataError(unknown("column", name, known, source))
     kind = str(settings.kind) if settings.kind in known else None
     stated = Stated(
-        **specified, kind=kind, columns=columns, judges=_as_names(settings.judges), humans=_as_names(settings.humans),
+        **specified, kind=kind, columns=columns, judges=None if settings.judges is None else settings.named["judges"],
+        humans=None if settings.humans is None else settings.named["humans"],
         shape=None if settings.layout == "auto" else settings.layout,
         exclude=None if settings.exclude is None else settings.excluded, split_columns=settings.split_columns,
         alone=alone, by_name=frozenset(role for role in asked if role not in settings.changed()),
@@ -669,10 +671,6 @@ def structure_of(rows: Rows, settings: ReadSettings, *, alone: bool = True) -> S
     found = find_structure(rows.labels, rows.views, stated)
     doubts = [Doubt(text, ((text, {role: found.options.get(role, role)}),)) for role, text in absent.items()]
     return replace(found, questions=(*doubts, *found.questions))
-
-
-def _as_names(given: Any) -> tuple[str, ...] | None:
-    return None if given is None else (given,) if isinstance(given, str) else tuple(map(str, given))
 
 
 def given_options(settings: ReadSettings) -> dict[str, Any]:
@@ -728,7 +726,7 @@ def _named_by_files(parts: list[Rows], sources: Sequence[Rows], settings: ReadSe
     """Name annotators by their files where columns of labels are called ``score``, or as criteria in all files."""
     names = [part.labels["annotator"].cast(pl.String).unique().to_list() for part in parts]
     items = [part.labels["item"].cast(pl.String).unique() for part in parts]
-    people = {*(_as_names(settings.judges) or ()), *(_as_names(settings.humans) or ())}
+    people = settings.people
     files = [_file_name(part.reading.source) for part in parts]
     sheets = not (settings.sheet is None or isinstance(settings.sheet, str))
     alike, made = len({frozenset(own) for own in names}) == 1, []

@@ -34,6 +34,7 @@ from assay.data.structure.role_names import (
     called_people,
     plain_name,
     question_of,
+    split_prefixes,
     voter_of,
 )
 from assay.data.structure.roles import ROWS
@@ -210,11 +211,18 @@ def _order_lost(frame: pl.DataFrame, path: Path) -> list[str]:
     return [f"the order of column '{n}' cannot be read without pyarrow; set scale='ordinal:...'" for n in lost]
 
 
-def unpivot(rows: Rows, item: str, columns: Sequence[str] | None, *, check: bool = True) -> Rows:
+def unpivot(
+    rows: Rows, item: str, columns: Sequence[str] | None, *, criterion: str | None = None, repeat: str | None = None,
+    judges: Collection[str] = (), check: bool = True,
+) -> Rows:  # fmt: skip
     """Convert a wide table (one row per item, one column per annotator) to a long one.
 
     Columns that are not named stay as attributes of the item; by default, every column except the item's
     contains an annotator's labels. With ``check``, a mixture of numeric and text columns is refused.
+
+    An item has one row for each value of the columns ``criterion`` and ``repeat``, if there are any. Next to repeats, a
+    column with one value for each item (and criterion) is one label, which a merge copies to every row; except that
+    of a judge, who can answer alike each time.
     """
     rows = replace(rows, labels=_rows_named(rows.labels, item, "item"))
     frame, source = rows.labels, rows.reading.source
@@ -226,16 +234,22 @@ def unpivot(rows: Rows, item: str, columns: Sequence[str] | None, *, check: bool
         raise DataError(f"{source}: except '{item}', no column could contain an annotator's labels")
     if check:
         _refuse_other_columns(rows, columns, named=named)
-    other = [c for c in frame.columns if c not in columns and c not in (item, "_row")]
+    within = [c for c in (criterion, repeat) if c in frame.columns and c not in (item, *columns)]
+    other = [c for c in frame.columns if c not in columns and c not in (item, "_row", *within)]
     frame, _ = _enum_texts(frame, [item, *other])
-    twice = frame.filter(frame[item].is_duplicated())
+    twice = frame.filter(frame.select(item, *within).is_duplicated())
     if twice.height:
         raise DataError(
             f"{source}: item '{twice[item][0]}' has more than one row; a wide table has one row per item. "
             "A long table has columns of annotators and labels and is read without layout='wide'"
         )
-    index = list(dict.fromkeys(c for c in (item, "_row") if c in frame.columns))
     frame, orders = _enum_texts(frame, columns)
+    about, notes = _one_row_each(frame, item, other) if within else (frame, [])
+    if repeat in within:
+        by = [item, *(c for c in within if c != repeat)]
+        frame, once = _labels_once(frame, [c for c in columns if c not in judges], by)
+        notes += [f"one label for each item, and not for each '{repeat}': {listing(once)}"] if once else []
+    index = list(dict.fromkeys(c for c in (item, *within, "_row") if c in frame.columns))
     if len(set(orders.values())) > 1:
         raise DataError(
             f"{source}: columns {listing(list(orders), 4)} declare different orders of their categories; "
@@ -243,12 +257,32 @@ def unpivot(rows: Rows, item: str, columns: Sequence[str] | None, *, check: bool
         )
     order: dict[str | None, tuple[str, ...]] = {None: next(iter(orders.values()))} if orders else {}
     long = _stack(frame, columns, index, "annotator")
-    items = frame.select(pl.col(item).alias("item"), *(pl.col(c).alias(_own_name(c)) for c in other)) if other else None
+    other = [c for c in other if c in about.columns]
+    items = about.select(pl.col(item).alias("item"), *(pl.col(c).alias(_own_name(c)) for c in other)) if other else None
     # An empty cell is not an excluded row.
     long = long.filter(pl.col("label").is_not_null())
-    reading = _reading_of(rows, long)
+    reading = _reading_of(rows, long).add_notes(*notes)
     long = long.rename({_free_name(item, "annotator"): "item"})
     return Rows(long, items=items, reading=reading, untyped=rows.untyped, orders=order)
+
+
+def _one_row_each(frame: pl.DataFrame, item: str, columns: Sequence[str]) -> tuple[pl.DataFrame, list[str]]:
+    """The columns that have one value for each item, one row per item; and a note on the others."""
+    each = frame.group_by(item, maintain_order=True).agg(pl.col(columns).drop_nulls())
+    several = each.select(pl.col(columns).list.n_unique().max())
+    kept = [c for c in columns if (several[c][0] or 0) <= 1]
+    left = [c for c in columns if c not in kept]
+    notes = [f"not kept, since rows of one item differ in them: {listing(left)}"] if left else []
+    return each.select(item, pl.col(kept).list.first()), notes
+
+
+def _labels_once(frame: pl.DataFrame, columns: Sequence[str], by: Sequence[str]) -> tuple[pl.DataFrame, list[str]]:
+    """Keep the first cell of the columns with one value for each combination of others; also return these columns."""
+    several = frame.group_by(by).agg(pl.col(columns).drop_nulls().n_unique()).select(pl.col(columns).max())
+    once = [c for c in columns if several[c][0] == 1]
+    first = pl.int_range(pl.len()).over(by) == 0
+    known = (pl.when(first).then(pl.col(c).drop_nulls().first().over(by)).alias(c) for c in once)
+    return frame.with_columns(known), once if frame.select(by).is_duplicated().any() else []
 
 
 def stack_named(rows: Rows, names: Iterable[str], members: Sequence[str], label: str, who: str) -> Rows:
@@ -310,6 +344,13 @@ def split_annotators(rows: Rows, template: str) -> Rows:
             f"split_columns '{template}' has no order; write annotator and criterion with the text between them, "
             "such as split_columns='annotator_criterion', or annotator and repeat"
         )
+    alone = split_prefixes(rows.labels["annotator"].unique(maintain_order=True).to_list(), found[2])
+    if alone is not None and (found[1], found[3]) == ("annotator", "criterion"):
+        both = {
+            role: {name: pair[k] for name, pair in alone.items()} for k, role in enumerate(("annotator", "criterion"))
+        }
+        columns = {role: rows.labels["annotator"].replace_strict(names) for role, names in both.items()}
+        return replace(rows, labels=rows.labels.with_columns(**columns))
     # Without a text between them, each part ends in a number: P1R2.
     mark = re.escape(found[2]) or r"(?<=\d)(?=[^\W\d])"
     names = rows.labels["annotator"].unique(maintain_order=True).to_list()

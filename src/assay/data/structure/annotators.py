@@ -19,6 +19,7 @@ from assay.data.structure.role_names import (
     called_people,
     called_person_ids,
     human_names,
+    is_human,
     plain_name,
 )
 from assay.data.structure.roles import ROWS, Choice, Doubt
@@ -198,6 +199,8 @@ class AnnotatorSearch(KeySearch):
         further = {n for k in keys for n in k if any(self._is_extra(n, one) for one in _FURTHER)}
         pairs = [(n, k) for k in keys for n in k if n not in stated | further and not {*k} - {n} <= further]
         if not pairs:
+            if self._people_next_to(labels, keys[0]):
+                return None
             self._ask_unnamed(keys[0], sorted(further.intersection(keys[0])))
             return None
         if sure:
@@ -225,6 +228,19 @@ class AnnotatorSearch(KeySearch):
         could = list(dict.fromkeys(n for n, _ in pairs))
         self.questions.append(Doubt(words.who_answered(self._sizes(could), keys[0] if sure else ()), tuple(choices)))
         return None
+
+    @cached_property
+    def _people_on_one_scale(self) -> bool:
+        """Whether people, and others, have columns on one scale: what they rate can be the outputs of systems."""
+        open_ = [n for n, v in self.views.items() if v.could_be_labels and not v.counts_rows and not self._is_system(n)]
+        groups = scale_groups(open_, self.views)
+        return any(len(g) > 1 and any(is_human(n) for n in g) for g in groups)
+
+    def _people_next_to(self, labels: Sequence[str], key: Sequence[str]) -> list[str]:
+        """Columns called as people or judges are, with one value for each item and on the scale of the labels."""
+        others = [n for n in self.views if n not in labels and n not in key and self._described(n, tuple(key))]
+        return [n for n in others if (is_human(n) or model_names([n])) and self.views[n].could_be_labels
+                and any(on_one_scale(self.views[n], self.views[o]) for o in labels)]  # fmt: skip
 
     def _ask_unnamed(self, key: Sequence[str], numbered: Sequence[str]) -> None:
         """Ask about a table of items and their criteria or repeats, in which nothing else could name an annotator."""
@@ -264,7 +280,7 @@ class AnnotatorSearch(KeySearch):
         if who is None or who == ROWS:
             return None
         item = stated.item or self._named_item(who)
-        if item is None:
+        if item is None or (stated.annotator is None and self._is_system(who) and self._people_on_one_scale):
             return None
         key = self._with_extra(RowKey(who, (item,), why="by its name"))
         found, _ = self._labels(key)

@@ -11,6 +11,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from functools import cached_property
 from typing import Any
 
@@ -46,6 +47,12 @@ MOST_WORDS = 3
 """Largest number of words in an annotator's name: texts of items that mention a model have more."""
 
 
+RESPONSE_IDS = ("response id", "responseid")
+"""Names of the ids of forms that were filled in, one by each person."""
+
+NAMES_PEOPLE = 3
+"""How surely a column of a key says who answered, so that people who are columns too have only some of the labels."""
+
 SEVERITIES = {"critical": 25, "major": 5, "minor": 1, "neutral": 0, "no error": 0, "none": 0}
 """The weight of an error of each severity in MQM (Multidimensional Quality Metrics), as translations are rated."""
 
@@ -55,7 +62,8 @@ class StructureSearch(WideSearch):
 
     def find(self) -> Structure:
         """Return the structure, by the shape that the user or the rows decide."""
-        stated, shape = self.stated, self.stated.shape
+        self.stated = stated = self._with_named_columns()
+        shape = stated.shape
         said = any(getattr(stated, role) is not None for role in ("shape", "columns", "item", "annotator", "label"))
         plain = shape is None and stated.annotator is None and stated.label is None
         if stated.columns is not None or (plain and len(find_battles(self.frame, self.views)) > 1):
@@ -88,6 +96,8 @@ class StructureSearch(WideSearch):
         key = self._key()
         if key is not None or shape == "long":
             return self._unread() if key is None else self.long(key)
+        if self.questions and self._keys_are_questions():
+            self.questions = []
         if self.questions:
             return self._asked_who()
         once = stated.annotator in self.views and self.views[str(stated.annotator)].unique
@@ -96,6 +106,18 @@ class StructureSearch(WideSearch):
         if self._form_questions():
             return self.transposed()
         return self._unread() if once else self.wide()
+
+    def _with_named_columns(self) -> Stated:
+        """What the user has specified; people and judges who are columns of the table hold its labels."""
+        stated = self.stated
+        further = (stated.columns, stated.annotator, None if "label" in stated.by_name else stated.label)
+        if not stated.people <= set(self.views) or any(one is not None for one in further):
+            return stated
+        if not (stated.humans and stated.judges) or stated.shape not in (None, "wide") or stated.split_columns:
+            return stated
+        if any(self._witness(n)[0] >= NAMES_PEOPLE for key in self._keys for n in key):
+            return stated
+        return replace(stated, columns=tuple(n for n in self.views if n in stated.people), label=None)
 
     def _counts(self) -> list[str]:
         """The columns that hold how many annotators chose each category; empty if the table has none."""
@@ -179,6 +201,12 @@ class StructureSearch(WideSearch):
         many = len(asked) >= self.frame.height or len(asked) > MOST_PEOPLE
         return asked if many or len(kinds) <= max(1, len(asked) // 4) or _grid(asked) else []
 
+    def _keys_are_questions(self) -> bool:
+        """Whether answers to a form identify its rows by chance, next to a column that names who filled it in."""
+        who = self._people_column()
+        named = who is not None and (called_people(self.plain[who]) > 0 or self.plain[who] in RESPONSE_IDS)
+        return named and {n for key in self._keys for n in key} <= {*self._form_questions()}
+
     @cached_property
     def _rows_of_annotators(self) -> str | None:
         """The column that names an annotator in each row: the specified annotators, or a minority of models."""
@@ -208,7 +236,7 @@ class StructureSearch(WideSearch):
         if found:
             return found[0]
         stamped = any(self._by_name(name) == "time stamp" for name in self.views)
-        ids = [v.name for v in self.views.values() if self.plain[v.name] in ("response id", "responseid") and v.unique]
+        ids = [v.name for v in self.views.values() if self.plain[v.name] in RESPONSE_IDS and v.unique]
         return ids[0] if ids else next(iter(self.views), None) if stamped else None
 
     def transposed(self) -> Structure:

@@ -17,7 +17,8 @@ from assay.data.names import model_names
 from assay.data.structure.annotators import AnnotatorSearch
 from assay.data.structure.dependence import crossed, sameness
 from assay.data.structure.keys import LEAST_FILLED, RowKey
-from assay.data.structure.role_names import called
+from assay.data.structure.one_scale import on_one_scale
+from assay.data.structure.role_names import called, is_human
 from assay.data.structure.roles import Doubt, Role, RoleKind, Structure
 
 SWAPPED = 0.1
@@ -64,7 +65,21 @@ class LongSearch(AnnotatorSearch):
             self.questions.append(Doubt(words.judges_or_systems(key.who), (answer,)))
         if kind is None:
             self.name_judges(names, options)
+        if kind is None and {*names} <= {*options.get("judges", self.stated.judges or ())}:
+            self._ask_people_of_items(key, labels, options)
         return Structure("long", tuple(columns), options, self._asked(), tuple(self.errors))
+
+    def _ask_people_of_items(self, key: RowKey, labels: Sequence[str], options: Mapping[str, Any]) -> None:
+        """Ask whether a column called as a person is, next to labels of judges alone, has that person's labels."""
+        others = [n for n, v in self.views.items() if n not in (*key.members, *labels) and is_human(n)
+                  and n not in self.excluded and v.could_be_labels]  # fmt: skip
+        people = [n for n in others if self._described(n, key) not in (None, (key.who,))
+                  and any(on_one_scale(self.views[n], self.views[o]) for o in labels)]  # fmt: skip
+        if people and not self.stated.humans:
+            judges = {"judges": [*options.get("judges", self.stated.judges or ())]}
+            with_people = words.holds_labels_of_person(people), {"humans": people, **judges}
+            choices = with_people, (words.describes_items(people), judges)
+            self.questions.append(Doubt(words.person_of_items(people), choices))
 
     def _only_marks(self, key: RowKey) -> str:
         """The problem of several columns with one mark or nothing, in a table without labels; empty without them."""
@@ -151,10 +166,32 @@ class LongSearch(AnnotatorSearch):
                 self.questions.append(Doubt(words.part_of_item(key.item, name, key.who), choices))
                 return
 
+    def _ask_columns_of_labels(self, item: str | None) -> bool:
+        """Ask whether a column of labels is a person's, next to others with its values; return whether it can be."""
+        likely = [self.stated.label, *(n for n in self.views if called(self.plain[n], "label"))]
+        label = next((n for n in likely if n in self.views), None)
+        if label is None or (item is not None and not self.views[item].unique):
+            return False
+        alike = [n for n in self.views if n not in (label, item, *self.excluded)
+                 and self._has_values_of(n, label) and self._by_name(n) in (None, "gold")]  # fmt: skip
+        both = [n for n in self.views if n == label or n in alike]
+        judges = model_names(alike)
+        people = [n for n in both if n not in judges]
+        options = {"layout": "wide", **({} if item is None else {"item": item}), "columns": both}
+        if judges:
+            choice = words.are_judges(judges, people), {**options, "humans": people, "judges": judges}
+        else:
+            choice = words.columns_are_annotators(both), options
+        if alike:
+            self.questions.append(Doubt(words.missing_role("annotator"), (choice, (words.labels_are([label]), {}))))
+        return bool(alike)
+
     def _unread(self) -> Structure:
         """A long table in which a role is missing."""
         stated, named = self.stated, self._named_annotator()
         item = stated.item or self._named_item(named or "")
+        if named is None and stated.annotator is None and self._ask_columns_of_labels(item):
+            return self._asked_who()
         found = {"item": item, "annotator": stated.annotator or named}
         if stated.label is None:
             likely = [n for n in self.views if called(self.plain[n], "label") and n not in found.values()]

@@ -123,11 +123,15 @@ _BETWEEN = (" / ", "__", ": ", " - ", "/", ":", "_", "-", ".", " ")
 
 @dataclass(frozen=True)
 class CrossedNames:
-    """Column names that each combine an annotator and a criterion."""
+    """Column names that each combine an annotator and a criterion, or an annotator and a repeat.
+
+    ``unnamed`` are those that name the criterion alone, next to others with an annotator: ``clarity, gpt4_clarity``.
+    """
 
     template: str
     annotator_of: dict[str, str]
     ambiguity: str = ""
+    unnamed: tuple[str, ...] = ()
 
     @property
     def annotators(self) -> list[str]:
@@ -135,8 +139,38 @@ class CrossedNames:
         return list(dict.fromkeys(self.annotator_of.values()))
 
 
+def split_prefixes(names: Sequence[str], mark: str) -> dict[str, tuple[str, str]] | None:
+    """Split names into an annotator and a criterion where some are a criterion alone: ``clarity, gpt4_clarity``.
+
+    The annotator of a criterion alone is ``human`` next to judges, and ``judge`` next to people. None for other names.
+    """
+    ends = {one: [n for n in names if n.endswith(mark + one) and len(n) > len(mark + one)] for one in names}
+    prefixes = sorted({long.removesuffix(mark + one) for one, longer in ends.items() for long in longer})
+    people, machines = [p for p in prefixes if is_human(p)], model_names(prefixes)
+    alone = [one for one, longer in ends.items() if longer]
+    known = len(people) + len(machines) == len(prefixes) and not (people and machines)
+    if not mark or not prefixes or not known or human_names(alone) or model_names(alone):
+        return None
+    other = "human" if machines else "judge"
+    before = {n: next((p for p in prefixes if n.startswith(p + mark)), None) for n in names}
+    return {n: (other, n) if p is None else (p.strip(), n.removeprefix(p + mark).strip()) for n, p in before.items()}
+
+
+def _crossed_with_unnamed(names: Sequence[str]) -> CrossedNames | None:
+    """The names that combine an annotator and a criterion where some are a criterion alone; None if none are."""
+    for mark in _BETWEEN:
+        found = split_prefixes(names, mark)
+        criteria = {criterion for _, criterion in (found or {}).values()}
+        if found is not None and len(criteria) > 1:
+            unnamed = tuple(n for n, (_, criterion) in found.items() if criterion == n)
+            return CrossedNames(f"annotator{mark}criterion", {n: who for n, (who, _) in found.items()}, "", unnamed)
+    return None
+
+
 def crossed_names(names: Sequence[str]) -> CrossedNames | None:
     """How column names combine an annotator and a criterion, ``ann_clarity``; None if they do not."""
+    if (found := _crossed_with_unnamed(names)) is not None:
+        return found
     for mark in _BETWEEN:
         if len(names) < 4 or not all(mark in name for name in names):
             continue
@@ -150,7 +184,8 @@ def crossed_names(names: Sequence[str]) -> CrossedNames | None:
                 continue
             scores = [_names_people(side) - _names_criteria(side) for side in (lefts, rights)]
             first = scores[0] >= scores[1]
-            template = f"annotator{mark}criterion" if first else f"criterion{mark}annotator"
+            role = "repeat" if _are_repeats(rights if first else lefts) else "criterion"
+            template = f"annotator{mark}{role}" if first else f"{role}{mark}annotator"
             unsure = "" if scores[0] != scores[1] else f"as in '{names[0]}', but the order of the two is uncertain"
             annotators = (left if first else right for left, right in pairs)
             return CrossedNames(template, dict(zip(names, annotators, strict=True)), unsure)
@@ -212,6 +247,12 @@ def crossed_part(names: Sequence[str]) -> list[str]:
 
 def _names_people(side: Sequence[str]) -> int:
     return 2 * bool(model_names(side)) + all(_HUMAN.match(n) for n in side)
+
+
+def _are_repeats(side: Sequence[str]) -> bool:
+    """Whether names number repeats: ``round1``, ``run 2``."""
+    stems = {re.sub(r" ?\d+$", "", plain_name(name)) for name in side}
+    return len(stems) == 1 and all(name[-1:].isdigit() for name in side) and called(stems.pop(), "repeat")
 
 
 def _names_criteria(side: Sequence[str]) -> int:

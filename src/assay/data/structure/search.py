@@ -29,6 +29,9 @@ _REASONS: Mapping[RoleKind, str] = {
 }  # fmt: skip
 """Reasons of roles that a name does not decide alone."""
 
+_HUMAN = {"human", "humans", "people", "person"}
+"""Names of annotators, in the plain form, whose contrast with others is that these are machines."""
+
 _AI = ("AI", "KI", "IA", "LLM", "ML")
 
 
@@ -92,7 +95,7 @@ class TableSearch:
         if not models:
             people = human_names(names)
             models = [n for n in names if n not in people]
-            if len(people) < 2 or not models or len(models) > len(people):
+            if not models or not (1 < len(people) >= len(models) or {plain_name(n) for n in people} & _HUMAN):
                 return
             reason = f"the name differs from {quote(people, 4)}"
         options["judges"] = models

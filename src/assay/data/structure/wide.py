@@ -7,13 +7,15 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+import polars as pl
+
 from assay.data import words
 from assay.data.names import model_names
 from assay.data.sides import PAIR
 from assay.data.structure.cells import ColumnView, computed_columns, could_be_counts, last_is_total
 from assay.data.structure.dependence import dependence
 from assay.data.structure.long import LongSearch
-from assay.data.structure.one_scale import MOST_SHARED_VALUES, VERY_FEW_ROWS, scale_groups, values_of
+from assay.data.structure.one_scale import MOST_SHARED_VALUES, VERY_FEW_ROWS, on_one_scale, scale_groups, values_of
 from assay.data.structure.readings import MOST_CHOICES
 from assay.data.structure.role_names import (
     AVERAGE_ROW,
@@ -56,25 +58,18 @@ class WideSearch(LongSearch):
     def wide(self) -> Structure:
         """One row per item, one column per annotator."""
         stated = self.stated
-        item = self._item_of_rows()
-        joint = list(self._keys[0]) if item is None and self._keys else None
-        roles = {n: self.other_role(n) for n in self.views if n != item and n not in (joint or ())}
+        item, joint, within = self._items_of_rows()
+        roles = {n: self.other_role(n) for n in self.views if n not in (item, *joint, *within.values())}
         models, open_ = self._without_models(self._possible_labels(roles))
         labels, crossing = (list(stated.columns), None) if stated.columns is not None else self._one_scale(open_, roles)
         if stated.columns is None:
             labels = self._without_computed(labels, roles)
-        options: dict[str, Any] = {"layout": "wide"}
-        free = [n for n, (kind, why) in roles.items() if kind == "comment" and why.startswith("free text")]
-        texts = [n for n in self.views if n in free or n in labels]
-        if len(texts) > 1 and free and stated.columns is None and all(map(self._is_short_text_of_model, labels)):
-            labels, options["scale"] = texts, "text"
-            self._confirm(words.free_text_labels(texts), {"scale": "text"})
-        # In a table with one row per item, text that is not a label usually is the item that was judged.
-        roles.update({name: ("item column", roles[name][1]) for name in free if name not in labels})
-        if joint is not None:
+        labels, options = self._with_free_texts(labels, roles)
+        if joint:
             options["item"] = joint
         elif item != "item":
             options["item"] = ROWS if item is None else item
+        options |= within
         if stated.split_columns is None and crossing is None:
             crossing = crossed_names(labels)
         people = labels
@@ -82,13 +77,18 @@ class WideSearch(LongSearch):
             options["split_columns"] = crossing.template
             people = crossing.annotators
             self._ask_order(labels[0], crossing)
+            if crossing.unnamed:
+                who = crossing.annotator_of[crossing.unnamed[0]]
+                self._confirm(words.without_prefix(crossing.unnamed, who), {"split_columns": crossing.template})
         options["columns"] = labels
         if stated.split_columns is None:
             self._ask_judges_or_systems(people, options)
+        if crossing is None and stated.columns is None:
+            self._ask_gold(labels, roles, options)
         judges = {*options.get("judges", ()), *(stated.judges or ())}
         if stated.shape != "wide" and stated.columns is None:
             self._check_annotator_column(labels)
-        refused = self._refused(labels, item)
+        refused = self._refused(labels, [] if item is None else [item, *within.values()])
         if refused:
             self.errors.append(refused)
         elif models and len(labels) == 1 and stated.columns is None and isinstance(item, str):
@@ -109,10 +109,27 @@ class WideSearch(LongSearch):
                 who = name if crossing is None else crossing.annotator_of[name]
                 kind, why = ("judge", "listed in judges") if who in judges else ("person", self._why_labels(view))
                 why = "name of a model" if who in options.get("judges", ()) else why
-                why += "" if crossing is None else ", its name combines annotator and criterion"
+                why += "" if crossing is None or name in crossing.unnamed else words.combined(crossing.template)
+            elif name in within.values():
+                kind = "criterion" if name == within.get("criterion") else "repeat"
+                why = "as specified" if getattr(stated, kind) == name else "by name"
             columns.append(Role(name, kind, why, view.examples(3 if name in labels else 2)))
         rows = {} if item is None else self._computed_rows(item, labels)
         return Structure("wide", tuple(columns), options, self._asked(), tuple(self.errors), rows)
+
+    def _with_free_texts(
+        self, labels: list[str], roles: dict[str, tuple[RoleKind, str]]
+    ) -> tuple[list[str], dict[str, Any]]:
+        """The labels, with free texts where all could be texts of models; and the first options."""
+        options: dict[str, Any] = {"layout": "wide"}
+        free = [n for n, (kind, why) in roles.items() if kind == "comment" and why.startswith("free text")]
+        texts = [n for n in self.views if n in free or n in labels]
+        if len(texts) > 1 and free and self.stated.columns is None and all(map(self._is_short_text_of_model, labels)):
+            labels, options["scale"] = texts, "text"
+            self._confirm(words.free_text_labels(texts), {"scale": "text"})
+        # In a table with one row per item, text that is not a label usually is the item that was judged.
+        roles.update({name: ("item column", roles[name][1]) for name in free if name not in labels})
+        return labels, options
 
     def _possible_labels(self, roles: dict[str, tuple[RoleKind, str]]) -> list[str]:
         """The columns without another role that could be labels; those that votes compare get theirs."""
@@ -131,14 +148,14 @@ class WideSearch(LongSearch):
         """Whether a column has the numbers of so many rows, as labels have not by chance."""
         return self.views[name].counts_rows and self.views[name].rows >= LEAST_NUMBERED
 
-    def _refused(self, labels: Sequence[str], item: str | None) -> str:
+    def _refused(self, labels: Sequence[str], key: Sequence[str]) -> str:
         """Why a table with one row per item cannot be read; empty if it can."""
         cells = {cell for n in labels if n in self.views for cell in self.views[n].distinct}
         if len(cells) == 1 and cells <= {*TICKS} and any(self.views[n].share_filled < 1 for n in labels):
             return words.only_marks(cells.pop(), labels)
         if not labels:
             return self._unread_objects() or "no column could hold an annotator's labels: set columns=[...]"
-        return self._repeated_items(item)
+        return self._repeated_items(key)
 
     def _unread_objects(self) -> str:
         """The problem of columns with objects, if there are any."""
@@ -162,6 +179,18 @@ class WideSearch(LongSearch):
             (words.columns_are_rated(list(names)), {}),
         )
         self.questions.append(Doubt(words.all_models(list(names)), choices))
+
+    def _ask_gold(
+        self, labels: Sequence[str], roles: Mapping[str, tuple[RoleKind, str]], options: Mapping[str, Any]
+    ) -> None:
+        """Ask whether gold labels next to judges alone are those of a person, with whom judges can be compared."""
+        judges = [*options.get("judges", ()), *(self.stated.judges or ())]
+        gold = [n for n, (kind, _) in roles.items() if kind == "gold" and self.views[n].filled and labels
+                and on_one_scale(self.views[n], self.views[labels[0]])]  # fmt: skip
+        if gold and labels and not self.stated.humans and {*labels} <= {*judges}:
+            person = {"columns": [n for n in self.views if n in gold or n in labels], "humans": gold, "judges": judges}
+            choices = (words.holds_labels_of_person(gold), person), (words.are_gold(gold), {"judges": judges})
+            self.questions.append(Doubt(words.gold_or_person(gold), choices))
 
     def _is_short_text_of_model(self, name: str) -> bool:
         """Whether a column is called as a model is, and has almost as many texts as rows: it has no categories."""
@@ -195,6 +224,14 @@ class WideSearch(LongSearch):
             (said, {k: v for k, v in options.items() if k != "judges"}), (words.columns_are_questions(labels), {}),
         ]  # fmt: skip
         parts = [re.fullmatch(r"(.+?)([ _.-]+)\d+", n) for n in labels]
+        others = [n for n in labels if n not in people]
+        gold = [n for n in self.views if n not in labels and self._by_name(n) == "gold" and compared is None
+                and on_one_scale(self.views[n], self.views[labels[0]])]  # fmt: skip
+        if people and others and not asked:
+            choices.insert(0, (words.are_judges(others, [*people]), {**choices[0][1], "judges": others}))
+        elif gold:
+            both = {"columns": [n for n in self.views if n in gold or n in labels], "humans": gold, "judges": labels}
+            choices.insert(0, (words.are_judges(labels, gold), {**choices[0][1], **both}))
         stems = {one.groups() for one in parts if one}
         if all(parts) and len(stems) == 1:
             name, mark = stems.pop()
@@ -250,12 +287,14 @@ class WideSearch(LongSearch):
         if called_person_ids(self.plain[who]) or 2 * len(cells - given) >= len(cells):
             self.questions.append(Doubt(words.could_name_annotators(who)))
 
-    def _repeated_items(self, item: str | None) -> str:
-        view = self.views.get(item or "")
-        if view is None or len(view.distinct) == view.filled:
+    def _repeated_items(self, key: Sequence[str]) -> str:
+        """The problem of several rows of one item, which no column of criteria or repeats distinguishes."""
+        views = [self.views[n] for n in key if n in self.views]
+        if not views or key[0] not in self.views or len(views[0].distinct) == views[0].filled:
             return ""
-        twice = view.texts.drop_nulls()
-        return words.repeated_item(twice.filter(twice.is_duplicated())[0], stated=self.stated.shape == "wide")
+        rows = pl.DataFrame([one.texts.rename(one.name) for one in views]).drop_nulls()
+        twice = rows.filter(rows.is_duplicated())
+        return words.repeated_item(twice[0, 0], stated=self.stated.shape == "wide") if twice.height else ""
 
     def _why_item(self, view: ColumnView) -> str:
         return f"{len(view.distinct)} different values" if view.unique else "by name"
@@ -263,6 +302,18 @@ class WideSearch(LongSearch):
     def _why_metadata(self, name: str) -> str:
         view = self.views[name]
         return "values differ in kind from the annotators' labels" if not view.unique else "different in every row"
+
+    def _items_of_rows(self) -> tuple[str | None, list[str], dict[str, str]]:
+        """The column whose cells name the items, or several that do together; and those of criteria and repeats."""
+        item = self._item_of_rows()
+        keys = [k for k in self._keys if item is None or self.stated.item in k]
+        if not keys:
+            said = {role: getattr(self.stated, role) for role in ("criterion", "repeat")}
+            return item, [], {role: n for role, n in said.items() if n is not None and n != item}
+        key = self._split_key("", keys[0], "")
+        within = {role: n for role, n in (("criterion", key.criterion), ("repeat", key.repeat)) if n is not None}
+        rest = [n for n in keys[0] if n not in within.values()]
+        return (rest[0], [], within) if len(rest) == 1 else (None, rest, within)
 
     def _item_of_rows(self) -> str | None:
         """The column whose cells name the rows; None if there is none."""
