@@ -36,14 +36,17 @@ class AssayError(Exception):
         The value of that option.
     advised : mapping
         Options of `assay.read` that select the most likely reading; empty if there are none.
+    choices : tuple of (str, mapping)
+        The readings between which the user can choose, each in words and as options of `assay.read`.
     """
 
     def __init__(
         self, *said: object, option: str | None = None, value: object = None,
-        advised: Mapping[str, Any] | None = None,
+        advised: Mapping[str, Any] | None = None, choices: Sequence[tuple[str, Mapping[str, Any]]] = (),
     ) -> None:  # fmt: skip
         super().__init__(*said)
         self.option, self.value, self.advised = option, value, dict(advised or {})
+        self.choices = tuple(choices)
 
 
 class DataError(AssayError):

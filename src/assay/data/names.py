@@ -810,7 +810,7 @@ _FAMILIES = (
     r"(chat)?gpt|llama|gemini|gemma-?\d|mistral|mixtral|ministral|magistral|codestral|qwen|qwq|deepseek|vicuna|alpaca|"
     r"dolly-v?\d|grok|kimi-?k\d|falcon-?\d|command-?(r|a|light|xlarge)|olmo|dbrx|jamba|nemotron|wizardlm|internlm|"
     r"baichuan|hunyuan|ernie-?bot|minimax|chatglm|glm-?\d|davinci|(text|chat)-bison|palm-?2|phi-?\d|yi-\d|zephyr-?\d|"
-    r"prometheus|copilot|flan-?t5|smollm|starling-lm|solar-\d|granite-\d|nova-(pro|lite|micro|premier)|llms?|"
+    r"prometheus|copilot|flan[-_ ]?t5|smollm|starling-lm|solar-\d|granite-\d|nova-(pro|lite|micro|premier)|llms?|"
     r"language[-_ ]?model"
 )
 _MODEL = re.compile(
@@ -822,6 +822,11 @@ _MODEL = re.compile(
     r"|^(openai|anthropic|google|vertex|bedrock|azure|meta|meta-llama|mistralai|xai|x-ai|cohere|huggingface|together|"
     r"openrouter|ollama|groq|fireworks|nvidia|microsoft)[/:]"
     r"|\d+(\.\d+)?b[-_](instruct|chat|it|base|hf)\b|[a-z]{3}[-_](\d+\.\d+|[3-9]|\d{2,})b$"
+    r"|\[bot\]$|^(chat)?bots?$|^(machine|algorithm|classifier|auto[-_ ]?qa|perspective|detoxify|svm|doubao)$"
+    r"|[-_ ](bot|moderation|classifier)$|^(pandalm|judgelm|auto-?j|tulu-?\d|xlm-?r(oberta)?)([-_. ]|$)"
+    r"|^(hate|camem|flau|fin|bio|sci|legal|clinical|distil|tiny|mobile|toxic)[-_ ]?(ro)?berta?([-_. ]|$)|^deberta"
+    r"|^(llama|wild|shield|granite|ai)[-_ ]?(guard(ian)?|gemma)([-_. ]|$)|模型|机器"
+    r"|^(fine[-_ ]?tuned|baseline)[-_ ]?model$|^(model|system)[-_ ](pred|output)$"
     r"|^judge$|^model[-_ ]graded|^(judge|grader|ai|base|reward|large)[-_ ]?model|^model([-_ ]?[a-z0-9]{1,2})?$"
     r"|^ai[-_ ](judge|rater|grader|annotator|assistant|labell?er)"
     r"|^(?-i:opus|sonnet|haiku)$|^predict(ed|ions?)?([-_ .]?[a-z0-9]{1,8})?$|^(y_)?pred([-_ .][a-z0-9]{1,8})?$"
@@ -832,7 +837,7 @@ _MODEL = re.compile(
 
 
 _COMPUTED = (
-    r"(?i)^(the )?(human |people |column |row |grand |overall )?(mean|average|avg\.?|median|majority|"
+    r"(?i)^(the )?(human |people |column |row |grand |overall )?(mean|average|avg\.?|median|maj|majority|"
     r"majority[ _-]?vote|consensus|total|sum|gold|gold[ _-]?(label|standard)|ground[ _-]?truth|adjudicated)s?$"
 )
 

@@ -8,6 +8,7 @@ swap them back.
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from functools import cached_property
 from itertools import combinations
@@ -19,7 +20,7 @@ from numpy.typing import NDArray
 
 from assay.data.names import Coded, factorize, model_names, natural
 from assay.data.structure.cells import ColumnView
-from assay.data.structure.role_names import called_people, is_human, plain_name
+from assay.data.structure.role_names import called_people, is_human, plain_name, stem
 
 PAIR = ("first", "second")
 """Columns that name the two systems of a vote: −1 is a vote for the first."""
@@ -141,6 +142,10 @@ def _plain_words(cells: pl.Series) -> pl.Series:
     return cells.str.strip_chars().str.to_lowercase()
 
 
+MOST_SIBLINGS = 4
+"""Columns with numbered names of which two can be the sides of a battle."""
+
+
 def find_battles(table: pl.DataFrame, views: Mapping[str, ColumnView]) -> list[Battle]:
     """Find the columns of battles: two sides of one vocabulary that never meet themselves, and a winner.
 
@@ -156,7 +161,11 @@ def find_battles(table: pl.DataFrame, views: Mapping[str, ColumnView]) -> list[B
     found: list[tuple[int, Battle]] = []
     names = [n for n, v in views.items() if v.filled and not v.dates and not v.lists]
     by_name = _Winners(views, names[:MOST_COLUMNS])
+    often = Counter(stem(plain_name(n)) for n in names)
     for first, second in combinations(names[:MOST_COLUMNS], 2):
+        # Two of many numbered questions have equal answers in most rows by chance.
+        if stem(plain_name(first)) == stem(plain_name(second)) and often[stem(plain_name(first))] > MOST_SIBLINGS:
+            continue
         if any(is_human(n) or called_people(plain_name(n)) == 2 for n in (first, second)):
             continue
         named, sides = _named_sides(first, second), _are_sides(views[first], views[second])

@@ -123,10 +123,16 @@ def human_counts_line(n_items: int, of_item: tuple[int, int], of_annotator: tupl
     )
 
 
-def assumed_judges(names: Sequence[str]) -> str:
-    """Return the sentence on annotators that are assumed to be judges."""
+def assumed_judges(names: Sequence[str], reason: str = "by name", rest: str = "") -> str:
+    """Return the sentence on annotators that are assumed to be judges; ``rest`` is about the others."""
     quoted = listing([f"'{name}'" for name in names], 4)
-    return f"Assumed that {quoted} {'are judges' if len(names) > 1 else 'is a judge'} (by name). Set judges=[...]"
+    are = "are judges" if len(names) > 1 else "is a judge"
+    return f"Assumed that {quoted} {are} ({reason}){rest}. Set judges=[...]"
+
+
+def and_human(names: Sequence[str]) -> str:
+    """Return the end of a finding on judges: that the other columns are then people's."""
+    return f", and {listing([repr(name) for name in names], 6)} human"
 
 
 # -- the structure of a table ------------------------------------------------------------------------------------
@@ -280,7 +286,8 @@ def rows_are_annotators(column: str | None) -> str:
 
 def people_or_questions(columns: Sequence[str], scale: str) -> str:
     """Return the question whether columns are annotators or questions."""
-    return f"{_names(columns)} share a scale ({scale}): are they annotators, or questions to one person?"
+    who = "annotators (people; name judges with judges=[...])"
+    return f"{_names(columns)} share a scale ({scale}): are they {who}, or questions to one person?"
 
 
 def part_of_item(item: Sequence[str], column: str, annotator: str) -> str:
@@ -370,6 +377,16 @@ def without_prefix(names: Sequence[str], who: str) -> str:
     """Return the assumption about columns whose names do not say who answered, next to others that do."""
     names_none = f"{_names(names)} {'do' if len(names) > 1 else 'does'} not name an annotator"
     return f"{names_none}, unlike the other columns: assumed to hold the labels of '{who}'"
+
+
+def mark_is(marks: Sequence[str], what: str) -> str:
+    """Return the answer that labels are missing values, or categories."""
+    return f"{_names(marks)}: {what}"
+
+
+def by_column(column: str) -> str:
+    """Return the reason that a column gives."""
+    return f"by column '{column}'"
 
 
 def no_annotators(names: Sequence[str]) -> str:

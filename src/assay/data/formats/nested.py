@@ -116,6 +116,8 @@ def unfold(rows: Rows) -> Rows:
         raise DataError(f"{source}, {counts(tallies, 0)}")
     if notes:
         notes += [f"{listing([repr(n) for n in tallies])}: counts of labels, not read as labels"] if tallies else []
+        left = [n for n in cells if n not in tallies and any(n in one for one in found) and _like_answers(cells[n])]
+        notes += [f"{listing([repr(n) for n in left])}: objects with numbers, not read as labels"] if left else []
         notes = [*outputs, *notes]
     if not notes:
         chosen = [
@@ -330,7 +332,7 @@ def _objects(
         rest = {k: v for k, v in record.items() if k not in lists}
         for name in lists:
             for place, answer in enumerate(record.get(name) or (), 1):
-                who = next((k for k in answer if called_people(_last(k))), None)
+                who = next((k for k in answer if called_people(_last(k))), None) or _key_of_model(answer)
                 unnamed |= who is None
                 named = answer[who] if who else (f"{name} {place}" if len(lists) > 1 else str(place))
                 own = {(k if k not in rest else f"{name} {k}"): v for k, v in answer.items() if k != who}
@@ -339,6 +341,12 @@ def _objects(
         _refuse_uneven(name, [len(each) for each in cells[name]], source)
     notes = [f"one row per answer in {listing(lists)}"]
     return found, notes + ([_places(lists)] if unnamed else [])
+
+
+def _key_of_model(answer: Mapping[str, Any]) -> str | None:
+    """The key of the model that gave an answer: ``{"model": "gpt-4o", "label": 4}``; None without one."""
+    return next((k for k, v in answer.items()
+                 if called(_last(k), "system") and isinstance(v, str) and model_names([v])), None)  # fmt: skip
 
 
 def _flat(answer: Mapping[str, Any]) -> Record:
@@ -482,6 +490,14 @@ def _has_lists(value: Any) -> bool:
     """Whether an object contains several lists of labels."""
     lists = [one for one in value.values() if isinstance(one, list)] if isinstance(value, dict) else []
     return len(lists) > 1 and all(len(one) > 1 and all(isinstance(v, bool | int | float) for v in one) for one in lists)
+
+
+def _like_answers(values: Sequence[Any]) -> bool:
+    """Whether all cells are objects that have a number, as answers have."""
+    there = [one for one in values if one]
+    return bool(there) and all(
+        isinstance(one, dict) and any(isinstance(v, int | float) for v in one.values()) for one in there
+    )
 
 
 def _holds_answers(name: str) -> bool:

@@ -469,7 +469,7 @@ def annotations_of(rows: Rows, settings: ReadSettings) -> Annotations:
     try:
         return table_of(rows, settings)
     except AssayError as first:
-        if not first.advised and not getattr(first, "choices", ()):
+        if not first.advised and not first.choices:
             raise
         problems, readings = readings_left(rows, settings, first)
         if len(problems) == 1 and not isinstance(first, UnclearTableError):
@@ -494,7 +494,7 @@ def readings_left(rows: Rows, settings: ReadSettings, error: AssayError) -> tupl
     def follow(error: AssayError, said: str, options: Mapping[str, Any]) -> None:
         nonlocal tried
         problems.extend(getattr(error, "problems", None) or [str(error).removeprefix(source)])
-        steps: Sequence[Choice] = getattr(error, "choices", ()) or ([("", error.advised)] if error.advised else [])
+        steps: Sequence[Choice] = error.choices or ([("", error.advised)] if error.advised else [])
         for words, more in steps:
             further, here = {**options, **more}, "; ".join(one for one in (said, words) if one)
             if not more:

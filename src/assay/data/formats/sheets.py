@@ -345,6 +345,9 @@ def _header(rows: Sequence[Sequence[str | None]]) -> tuple[list[str], int, list[
     if len(texts) > 2 and any('"ImportId"' in cell for row in texts[1:3] for cell in row):
         used = 3 if any('"ImportId"' in cell for cell in texts[2]) else 2
         return names, used, [f"skipped {counted(used - 1, 'further header row')} of Qualtrics"]
+    if len(texts) > 3 and _is_pandas_pivot(texts):
+        below = texts[1][1:] if len(set(names[1:])) == 1 else _joined(names[1:], texts[1][1:])
+        return [texts[2][0], *below], 3, [f"skipped the header rows of a pivot table: {_quote_rows(texts[:3])}"]
     if len(texts) > 3 and _two_rows(texts[1:]) and not _is_unit_row(texts[2]):
         below = _joined(_over_merged(texts[1], texts[2]), texts[2])
         there = list(filter(None, below))
@@ -360,6 +363,13 @@ def _header(rows: Sequence[Sequence[str | None]]) -> tuple[list[str], int, list[
     if len(texts) > 3 and _is_unit_row(texts[2]):
         return joined, 3, [*notes, f"skipped a header row with the scale: {_quote_rows([texts[2]])}"]
     return joined, 2, notes
+
+
+def _is_pandas_pivot(texts: Sequence[Sequence[str]]) -> bool:
+    """Whether three rows are the header that pandas writes of a pivot table: values, columns, and the index alone."""
+    values, columns, index = texts[:3]
+    alone = len(index) > 2 and bool(index[0]) and not any(index[1:])
+    return alone and not values[0] and all(values[1:]) and all(columns) and len(set(values[1:])) < len(values[1:])
 
 
 def _joined(above: Sequence[str], below: Sequence[str]) -> list[str]:

@@ -18,8 +18,10 @@ from assay.data.structure.role_names import (
     called,
     called_people,
     called_person_ids,
+    crossed_names,
     human_names,
     is_human,
+    numbered_names,
     plain_name,
 )
 from assay.data.structure.roles import ROWS, Choice, Doubt
@@ -191,6 +193,8 @@ class AnnotatorSearch(KeySearch):
         labels = self._label_candidates(keys[0])
         groups = scale_groups(labels, self.views) if labels else []
         people = groups[0] if groups and len(groups[0]) > 1 else []
+        if crossed_names(people) or numbered_names(people):
+            return None  # names that combine an annotator and a criterion: ``clarity_1, clarity_2``
         if people and (self.stated.people & set(people) or model_names(people) or len(human_names(people)) > 1):
             return None
         if not labels:

@@ -22,9 +22,10 @@ from assay.data import words
 from assay.data.names import model_names
 from assay.data.sides import find_battles
 from assay.data.structure.cells import LEAST_COUNTED, ROWS_INSPECTED, ColumnView, total_of_counts
-from assay.data.structure.role_names import COUNTED, called, called_people, is_human
+from assay.data.structure.one_scale import on_one_scale
+from assay.data.structure.role_names import COUNTED, called, called_people, is_human, stem
 from assay.data.structure.roles import ROWS, Role, Stated, Structure
-from assay.data.structure.search import MOST_PEOPLE, stem
+from assay.data.structure.search import MOST_PEOPLE
 from assay.data.structure.wide import WideSearch
 
 
@@ -187,6 +188,10 @@ class StructureSearch(WideSearch):
                  and not (v.unique and v.is_text)
                  and (often[stem(self.plain[v.name])] > 2
                       or not (v.counts_rows or (v.unique and called(self.plain[v.name], "item"))))]  # fmt: skip
+        family = [name for name in asked if often[stem(self.plain[name])] > 2]
+        if family:
+            # Next to numbered questions, a single one about the person has other answers: an age.
+            asked = [n for n in asked if n in family or any(on_one_scale(self.views[n], self.views[f]) for f in family)]
         people = self._people_column()
         if self._rows_of_annotators is not None:
             return [name for name in asked if name != people]

@@ -85,6 +85,8 @@ class KeySearch(TableSearch):
     def _entity_rank(self, view: ColumnView) -> int:
         plain = self.plain[view.name]
         rank = 4 * called_people(plain) + 3 * called(plain, "item")
+        # Names say more than codes of the same annotators.
+        rank += 2 * (bool(called_people(plain)) and view.values is None)
         rank += 2 * bool(ID.search(plain)) + any(called(plain, one) for one in ("criterion", "repeat", "system"))
         return rank - 4 * called(plain, "label") - 2 * view.free - view.spaced
 

@@ -10,15 +10,25 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
+import polars as pl
 from numpy.typing import NDArray
 
 from assay.data import words
-from assay.data.names import model_names
+from assay.data.names import model_names, natural, possible_judges
 from assay.data.structure.annotators import AnnotatorSearch
 from assay.data.structure.dependence import crossed, sameness
 from assay.data.structure.keys import LEAST_FILLED, RowKey
 from assay.data.structure.one_scale import on_one_scale
-from assay.data.structure.role_names import called, is_human
+from assay.data.structure.role_names import (
+    FALSE,
+    HUMAN_FLAG,
+    MACHINE_FLAG,
+    MACHINE_KINDS,
+    PEOPLE_KINDS,
+    TRUE,
+    called,
+    is_human,
+)
 from assay.data.structure.roles import Doubt, Role, RoleKind, Structure
 
 SWAPPED = 0.1
@@ -63,11 +73,33 @@ class LongSearch(AnnotatorSearch):
         if names and self._is_system(key.who) and stated.annotator is None and model_names(names) == names:
             answer = (f"'{key.who}' is who answered", {"annotator": key.who})
             self.questions.append(Doubt(words.judges_or_systems(key.who), (answer,)))
-        if kind is None:
+        if kind is None and not self._ask_machines(key.who, options):
             self.name_judges(names, options)
         if kind is None and {*names} <= {*options.get("judges", self.stated.judges or ())}:
             self._ask_people_of_items(key, labels, options)
         return Structure("long", tuple(columns), options, self._asked(), tuple(self.errors))
+
+    def _ask_machines(self, who: str, options: dict[str, Any]) -> bool:
+        """Ask whether the annotators that another column calls machines are judges; return whether one does."""
+        if self.stated.judges is not None or self.stated.humans is not None:
+            return False
+        for name, view in self.views.items():
+            cells = {str(cell).lower() for cell in view.distinct.to_list()}
+            flag = HUMAN_FLAG.fullmatch(self.plain[name]) or MACHINE_FLAG.fullmatch(self.plain[name])
+            told = {*TRUE, *FALSE} if flag else {*PEOPLE_KINDS, *MACHINE_KINDS}
+            if name == who or len(cells) < 2 or not cells <= told:
+                continue
+            machine = {*(FALSE if HUMAN_FLAG.fullmatch(self.plain[name]) else TRUE)} if flag else {*MACHINE_KINDS}
+            pairs = (
+                pl.DataFrame({"who": self.views[who].texts, "is": view.texts.str.to_lowercase()}).drop_nulls().unique()
+            )
+            judges = pairs.filter(pl.col("is").is_in(machine))["who"].to_list()
+            if pairs["who"].is_unique().all() and judges and len(judges) < pairs.height:
+                options["judges"] = natural(judges)
+                self.questions.append(Doubt(possible_judges(options["judges"], words.by_column(name)),
+                                            ((words.are_judges(judges), {"judges": options["judges"]}),)))  # fmt: skip
+                return True
+        return False
 
     def _ask_people_of_items(self, key: RowKey, labels: Sequence[str], options: Mapping[str, Any]) -> None:
         """Ask whether a column called as a person is, next to labels of judges alone, has that person's labels."""

@@ -24,9 +24,7 @@ class UnclearTableError(DataError):
     ----------
     problems : tuple of str
         Everything that the user has to resolve; ``advised`` has the options of `assay.read` for the more likely
-        readings.
-    choices : tuple of (str, mapping)
-        The readings that are left, each in words and as options of `assay.read` that have been tried on this table.
+        readings, and the ``choices`` that are left have been tried on this table.
     apart : bool
         Whether the options are for this file alone, next to others with other options.
     """
@@ -41,8 +39,8 @@ class UnclearTableError(DataError):
         *,
         apart: bool = False,
     ) -> None:
-        super().__init__(message, advised=options)
-        self.problems, self.source, self.choices, self.apart = tuple(problems), source, tuple(choices), apart
+        super().__init__(message, advised=options, choices=choices)
+        self.problems, self.source, self.apart = tuple(problems), source, apart
 
 
 def read_call(source: str | Sequence[str], options: Mapping[str, Any]) -> str:

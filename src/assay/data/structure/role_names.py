@@ -33,9 +33,35 @@ _HUMAN = re.compile(
     r"(?i)^(human|rater|annotator|anno?t?|person|people|expert|worker|coder|crowd|reviewer|grader|h|reader|observer|examiner|"
     r"radiologist|pathologist|evaluator|assessor|scorer|labell?er|dr|prof)(?![a-z])"
 )
+HUMAN_FLAG = re.compile(r"(is )?(human|person)")
+MACHINE_FLAG = re.compile(r"(is )?(an? )?(llm|judge|model|ai|machine|bot|automatic|automated)")
+"""Plain names of columns with true or false that say which annotators are people, or machines."""
+
+TRUE, FALSE = ("true", "1", "yes", "1.0"), ("false", "0", "no", "0.0")
+PEOPLE_KINDS = (
+    "human",
+    "humans",
+    "person",
+    "people",
+    "expert",
+    "experts",
+    "crowd",
+    "crowdworker",
+    "annotator",
+    "rater",
+)
+MACHINE_KINDS = ("llm", "model", "ai", "judge", "machine", "bot", "auto", "automatic", "automated", "llm judge")
+"""Cells, in lower case, of a column that says what kind of annotator each is."""
+
+AVERAGE = re.compile(r"(mean|average|avg|median|sd|std) .+|.+ (mean|average|avg|median)")
+"""Plain names of averages of several people's labels, and of their spread: no annotator's labels."""
+
 _LETTER = re.compile(r"(?i)[ahrpwc]\d+")
 """Names such as A1, A2, M1, in which a letter distinguishes annotators from models."""
 MACHINE = re.compile(r"(?i)[mjgl]\d*")
+SUMMARY_ROW = re.compile(r"(?i)(total|sum|mean|average|kappa|agreement|percent(age)?|count|summe|mittelwert)\b.*")
+"""Names of rows that summarize the rows above them, if their cells are no labels."""
+
 AVERAGE_ROW = re.compile(
     r"(?i)(the )?(column |grand |overall )?(mean|average|avg\.?|median|total|sum|totals|sums|sd|std|stdev|"
     r"standard deviation|count|min|max|mittelwert|durchschnitt|summe|moyenne)s?"
@@ -51,6 +77,11 @@ def plain_name(name: str) -> str:
     """Return a column's name in lower case with separate words: ``itemId`` and ``item_id`` become ``item id``."""
     apart = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", " ", name.strip())
     return re.sub(r"[^a-z0-9äöüéèñ]+", " ", apart.lower()).strip()
+
+
+def stem(plain: str) -> str:
+    """A plain name without its number or single letter: ``rater 2`` and ``rater b`` have one stem."""
+    return re.sub(r" ?\d+| [a-z]$", " 0", plain)
 
 
 @cache

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
 from functools import cached_property
 from typing import Any
@@ -82,8 +81,11 @@ class TableSearch:
     def _asked(self) -> tuple[Doubt, ...]:
         return tuple({one.text: one for one in self.questions}.values())
 
-    def name_judges(self, names: Sequence[str], options: dict[str, Any]) -> None:
-        """Find annotators with names of models, if the user has not specified the judges."""
+    def name_judges(self, names: Sequence[str], options: dict[str, Any], *, of_columns: bool = False) -> None:
+        """Find annotators with names of models, if the user has not specified the judges.
+
+        Annotators who are ``of_columns`` could also be no annotators, and their other columns' too.
+        """
         if self.stated.judges is not None or self.stated.humans is not None:
             return
         models, reason = model_names(names, names), ""
@@ -95,14 +97,19 @@ class TableSearch:
         if not models:
             people = human_names(names)
             models = [n for n in names if n not in people]
-            if not models or not (1 < len(people) >= len(models) or {plain_name(n) for n in people} & _HUMAN):
+            few = len(models) <= len(people) or of_columns
+            if not models or not ((len(people) > 1 and few) or {plain_name(n) for n in people} & _HUMAN):
                 return
-            reason = f"the name differs from {quote(people, 4)}"
+            reason = f"{'the name differs' if len(models) == 1 else 'names differ'} from {quote(people, 4)}"
         options["judges"] = models
         choices: list[Choice] = [(words.are_judges(models), {"judges": models})]
-        if not reason.startswith("name") and len(names) - len(models) > 1:
+        if not reason.startswith("name of") and not reason.startswith("names of") and len(names) - len(models) > 1:
             choices.append((words.no_annotators(models), {"judges": (), "exclude": models}))
-        self.questions.append(Doubt(possible_judges(models, reason), tuple(choices)))
+        said = possible_judges(models, reason)
+        rest = [n for n in names if n not in models]
+        if of_columns and rest != human_names(rest):
+            said += words.and_human(rest)
+        self.questions.append(Doubt(said, tuple(choices)))
 
     def _confirm(self, text: str, options: Mapping[str, Any]) -> None:
         self.questions.append(Doubt(text, ((text, options),)))
@@ -119,6 +126,8 @@ class TableSearch:
             return "empty"
         if name in self._probabilities:
             return "probability"
+        if name in self.stated.people:
+            return None
         timed = called(plain, "time stamp")
         if view.dates and (view.temporal or timed or len(view.distinct) > MOST_CATEGORIES):
             return "time stamp"
@@ -130,6 +139,8 @@ class TableSearch:
             # Comments are words: `feedback.rating` has the numbers of a scale.
             if called(plain, role) and not (role == "comment" and view.numeric):
                 return role  # type: ignore[return-value]
+        if called(plain, "metric") and view.values is not None and not view.whole:
+            return "item column"
         return "technical" if data_of(name, self.views) else None
 
     def other_role(self, name: str) -> tuple[RoleKind, str]:
@@ -146,8 +157,3 @@ class TableSearch:
         if view.dates:
             return "time stamp", "dates"
         return "unknown", ""
-
-
-def stem(plain: str) -> str:
-    """A name without its number or single letter: ``rater 2`` and ``rater b`` have one stem."""
-    return re.sub(r" ?\d+| [a-z]$", " 0", plain)

@@ -18,9 +18,11 @@ from assay.data.structure.long import LongSearch
 from assay.data.structure.one_scale import MOST_SHARED_VALUES, VERY_FEW_ROWS, on_one_scale, scale_groups, values_of
 from assay.data.structure.readings import MOST_CHOICES
 from assay.data.structure.role_names import (
+    AVERAGE,
     AVERAGE_ROW,
     ID,
     NUMBERED,
+    SUMMARY_ROW,
     CrossedNames,
     called,
     called_people,
@@ -31,9 +33,10 @@ from assay.data.structure.role_names import (
     is_human,
     numbered_names,
     plain_name,
+    stem,
 )
 from assay.data.structure.roles import ROWS, Choice, Doubt, Role, RoleKind, Structure, hold, quote
-from assay.data.structure.search import MOST_PEOPLE, stem
+from assay.data.structure.search import MOST_PEOPLE
 from assay.data.values import TICKS
 from assay.errors import listing
 
@@ -142,7 +145,10 @@ class WideSearch(LongSearch):
         if self.stated.compared is not None and len(voters) > 1:
             roles.update({n: ("item column", "no vote") for n in unknown if n not in voters})
             return [n for n in unknown if n in voters]
-        return [n for n in unknown if self.views[n].could_be_labels and not self._counts_rows(n)]
+        averages = [n for n in unknown if AVERAGE.fullmatch(self.plain[n]) and n not in self.stated.people]
+        roles.update(dict.fromkeys(averages, ("computed", "by name")))
+        return [n for n in unknown
+                if self.views[n].could_be_labels and not self._counts_rows(n) and n not in averages]  # fmt: skip
 
     def _counts_rows(self, name: str) -> bool:
         """Whether a column has the numbers of so many rows, as labels have not by chance."""
@@ -164,7 +170,7 @@ class WideSearch(LongSearch):
 
     def _ask_judges_or_systems(self, names: Sequence[str], options: dict[str, Any]) -> None:
         """Name the judges among columns; if all are called as systems, one person could have rated them."""
-        self.name_judges(names, options)
+        self.name_judges(names, options, of_columns=True)
         systems = [n for n in names if n in options.get("judges", ()) or SYSTEM_NAME.fullmatch(n)]
         if len(names) < 2 or len(systems) < len(names) or self.stated.people:
             return
@@ -270,6 +276,10 @@ class WideSearch(LongSearch):
         if any(numbers):
             who = "annotator{}repeat" if numbers[1] else "repeat{}annotator"
             templates.insert(0, who.format(mark))
+        # Names of questions are no annotators: the number next to one is an annotator or a repeat.
+        asked = [all(called(plain_name(pair[k]), "questions") for pair in pairs) for k in (0, 1)]
+        if any(asked):
+            templates = [f"criterion{mark}annotator" if asked[0] else f"annotator{mark}criterion"]
         choices = [(words.split_names(labels[0], one, pairs[0]), {"split_columns": one}) for one in templates]
         choices.append((words.columns_are_annotators(labels), {}))
         shape = {"layout": "wide", "columns": labels}
@@ -472,10 +482,23 @@ class WideSearch(LongSearch):
         names = self.views[item].texts.to_list()
         named = [t for i, t in enumerate(names) if t and i >= 2 and AVERAGE_ROW.fullmatch(t)]
         views = [self.views[n] for n in labels if n in self.views]
+        named += self._summaries(names, views)
         numbers = len(views) == len(labels) > 1 and all(v.numeric for v in views)
         if not named and names[-1] and numbers and last_is_total(self._cells(labels)):
             named = [names[-1]]
         return {"computed from the rows above it": tuple(named)} if named else {}
+
+    def _summaries(self, names: Sequence[str | None], views: Sequence[ColumnView]) -> list[str]:
+        """The last rows that are named as summaries, with numbers below words."""
+        last = len(names)
+        cells = [one.texts.to_list() for one in views]
+        while last > 2 and SUMMARY_ROW.fullmatch(names[last - 1] or ""):
+            there = [column[last - 1] for column in cells if column[last - 1]]
+            above = {value for column in cells for value in column[: last - 1]}
+            if not there or not all(re.fullmatch(r"[-+]?[\d.,]+ ?%?", one) for one in there) or {*there} <= above:
+                break
+            last -= 1
+        return [name for name in names[last:] if name and not AVERAGE_ROW.fullmatch(name)]
 
 
 def _swapped(template: str) -> str:
