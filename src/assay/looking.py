@@ -389,6 +389,7 @@ def _assume_judges(ambiguities: list[str], judges: list[str]) -> list[str]:
     for one in ambiguities:
         reason, _, rest = one.removeprefix(found).lstrip(" (").partition(")")
         why = "by name" if reason.startswith("name") or not reason else reason
+        rest = rest if rest.startswith(", and ") else ""
         said.append(words.assumed_judges(judges, why, rest) if one.startswith(found) else one)
     return said
 

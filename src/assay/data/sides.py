@@ -8,7 +8,6 @@ swap them back.
 from __future__ import annotations
 
 import re
-from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from functools import cached_property
 from itertools import combinations
@@ -20,7 +19,7 @@ from numpy.typing import NDArray
 
 from assay.data.names import Coded, factorize, model_names, natural
 from assay.data.structure.cells import ColumnView
-from assay.data.structure.role_names import called_people, is_human, plain_name, stem
+from assay.data.structure.role_names import called_people, is_human, plain_name
 
 PAIR = ("first", "second")
 """Columns that name the two systems of a vote: −1 is a vote for the first."""
@@ -142,8 +141,11 @@ def _plain_words(cells: pl.Series) -> pl.Series:
     return cells.str.strip_chars().str.to_lowercase()
 
 
-MOST_SIBLINGS = 4
-"""Columns with numbered names of which two can be the sides of a battle."""
+MOST_QUESTIONS = 4
+"""Columns that are called as questions of a form, of which two can be the sides of a battle."""
+
+_QUESTION = re.compile(r"(?i)(?:^|[^a-z])(?:s?q|questions?|frage|item)[ _-]?\d+\]?$")
+"""Names of numbered questions: ``Q12``, ``Rating[SQ012]``."""
 
 
 def find_battles(table: pl.DataFrame, views: Mapping[str, ColumnView]) -> list[Battle]:
@@ -161,10 +163,10 @@ def find_battles(table: pl.DataFrame, views: Mapping[str, ColumnView]) -> list[B
     found: list[tuple[int, Battle]] = []
     names = [n for n, v in views.items() if v.filled and not v.dates and not v.lists]
     by_name = _Winners(views, names[:MOST_COLUMNS])
-    often = Counter(stem(plain_name(n)) for n in names)
+    questions = {n for n in names if _QUESTION.search(n)}
     for first, second in combinations(names[:MOST_COLUMNS], 2):
-        # Two of many numbered questions have equal answers in most rows by chance.
-        if stem(plain_name(first)) == stem(plain_name(second)) and often[stem(plain_name(first))] > MOST_SIBLINGS:
+        # Two of many questions of a form have the answers to a third one in most rows by chance.
+        if len(questions) > MOST_QUESTIONS and first in questions and second in questions:
             continue
         if any(is_human(n) or called_people(plain_name(n)) == 2 for n in (first, second)):
             continue

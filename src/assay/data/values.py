@@ -633,7 +633,7 @@ def _refuse_marks(part: LabelColumn, missing: Sequence[Label] | None) -> None:
     rows = part.rows(part.labels.is_in(doubtful.implode()).fill_null(False))
     choices = [(sentences.mark_is(marks, "missing values"), {"missing": [*(missing or ()), *marks]})]
     if missing is None:
-        # Next to words, `none` is a category of its own more often than a missing label.
+        # Next to words, `none` is a category more often than a missing label.
         others = strip_spaces(distinct.filter(~distinct.is_in(doubtful.implode())))
         first = {one.lower() for one in marks} == {"none"} and plain_numbers(others).is_null().all()
         choices.insert(0 if first else 1, (sentences.mark_is(marks, "categories"), {"missing": []}))

@@ -286,8 +286,8 @@ def rows_are_annotators(column: str | None) -> str:
 
 def people_or_questions(columns: Sequence[str], scale: str) -> str:
     """Return the question whether columns are annotators or questions."""
-    who = "annotators (people; name judges with judges=[...])"
-    return f"{_names(columns)} share a scale ({scale}): are they {who}, or questions to one person?"
+    asked = f"{_names(columns)} share a scale ({scale}): are they annotators, or questions to one person?"
+    return f"{asked} If some are models, set judges=[...]."
 
 
 def part_of_item(item: Sequence[str], column: str, annotator: str) -> str:

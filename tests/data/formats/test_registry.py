@@ -560,7 +560,7 @@ def test_read_reports_all_problems_at_once():
     with pytest.raises(DataError) as error:
         registry.table_of(rows, settings)
     problems, [(said, advised)] = registry.readings_left(rows, settings, error.value)
-    assert problems == ["'gpt4' could be a judge (name of a model)"]
+    assert problems == ["'gpt4' could be a judge (name of a model), and 'ann', 'bob' human"]
     assert (said, advised["judges"]) == ("", ["gpt4"])
     read = registry.annotations_of(rows, dataclasses.replace(settings, **advised))
     assert (read.judges, read.humans) == (("gpt4",), ("ann", "bob"))

@@ -326,7 +326,7 @@ def test_find_structure_majority_requires_ten_differing_rows():
         (
             ["rater 1", "rater 2", "zed", "ox"],
             ["zed", "ox"],
-            "'zed', 'ox' could be judges (the name differs from 'rater 1', 'rater 2')",
+            "'zed', 'ox' could be judges (names differ from 'rater 1', 'rater 2')",
         ),
         (["A1", "zed", "M1"], None, None),
         (["A1", "A2", "A3"], None, None),
@@ -574,7 +574,7 @@ def test_long_table_of_models_is_ambiguous():
         ("AB CD AI", None, None),  # other names also have two letters
         ("A B AI", None, None),
         ("rater1 rater2 x", ["x"], "'x' could be a judge (the name differs from 'rater1', 'rater2')"),
-        ("rater1 rater2 x y", ["x", "y"], "'x', 'y' could be judges (the name differs from 'rater1', 'rater2')"),
+        ("rater1 rater2 x y", ["x", "y"], "'x', 'y' could be judges (names differ from 'rater1', 'rater2')"),
         ("rater1 rater2 x y z", None, None),  # more other names than annotators
         ("rater1 x", None, None),
         ("rater1 rater2", None, None),
@@ -584,7 +584,7 @@ def test_long_table_of_models_is_ambiguous():
         (
             "A1 human1 human2 zed",
             ["A1", "zed"],
-            "'A1', 'zed' could be judges (the name differs from 'human1', 'human2')",
+            "'A1', 'zed' could be judges (names differ from 'human1', 'human2')",
         ),
     ],
 )
