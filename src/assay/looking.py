@@ -363,8 +363,9 @@ def _look_at_rows(rows: Rows, settings: ReadSettings, name: str, paths: tuple[Pa
         labels: Annotations | None = table_of(rows, replace(settings, **options))
     except AssayError as first:
         problems, readings = readings_left(rows, replace(settings, **options), first)
-        options |= readings[0][1] if len(readings) == 1 else {}
-        labels = table_of(rows, replace(settings, **options)) if len(readings) == 1 and readings[0][1] else None
+        likely = _likely(readings)
+        options |= likely
+        labels = table_of(rows, replace(settings, **options)) if likely else None
     errors, doubts = ([], problems) if labels is not None else (problems, [])
     if "judges" in options and settings.judges is None:
         doubts = _assume_judges(doubts, options["judges"])
@@ -378,6 +379,13 @@ def _look_at_rows(rows: Rows, settings: ReadSettings, name: str, paths: tuple[Pa
     width = len([c for c in rows.labels.columns if c != "_row"])
     return Look(name, rows.labels.height, width, shape, columns, notes, tuple(dict.fromkeys(doubts)), tuple(errors),
                 options, labels, paths, tuple(readings))  # fmt: skip
+
+
+def _likely(readings: Sequence[Choice]) -> Mapping[str, Any]:
+    """The options of the only reading, or of the first if the others only treat marks of missing values otherwise."""
+    rest = [{name: value for name, value in given.items() if name != "missing"} for _, given in readings]
+    alike = all(given for _, given in readings) and all(one == rest[0] for one in rest)
+    return readings[0][1] if readings and alike else {}
 
 
 def _assume_judges(ambiguities: list[str], judges: list[str]) -> list[str]:

@@ -7,13 +7,14 @@ criteria with and without the name of who answered, rows of criteria or of runs.
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import polars as pl
 import pytest
-from inputs import Case, Given, Rng, Row, cells_of, check_reading, records, scores, text, wide, words, written
+from inputs import PEOPLE, Case, Given, Rng, Row, cells_of, check_reading, records, scores, text, wide, words, written
 
 import assay
 from assay.errors import DataError
@@ -25,6 +26,11 @@ CRITERIA = ("fluency", "coherence")
 def given(function: Case) -> Case:
     INPUTS[function.__name__] = function
     return function
+
+
+@pytest.fixture
+def rng() -> Rng:
+    return np.random.default_rng(11)
 
 
 def merged(rng: Rng, names: tuple[str, ...], n: int = 40, top: int = 5) -> dict[str, list[Any]]:
@@ -176,6 +182,200 @@ def survey_with_many_rows(folder: Path, rng: Rng) -> Given:
     about = {"ResponseId": names, "Duration (in seconds)": rng.integers(200, 900, 60).tolist()}
     rows = [(q, names[k], "", v) for q, own in answers.items() for k, v in enumerate(own)]
     return Given(written(folder, about | answers), rows, asked=True)
+
+
+# -- who is a machine ----------------------------------------------------------------------------------------
+
+
+def rated(folder: Path, rng: Rng, names: Sequence[str], **about: Sequence[Any]) -> Given:
+    """One row per label; ``about`` describes the annotators."""
+    labels = scores(rng, 30, len(names)).tolist()
+    table = [(f"s{k}", name, labels[k][j], *(of[j] for of in about.values()))
+             for k in range(30) for j, name in enumerate(names)]  # fmt: skip
+    rows = [(f"s{k}", name, "", labels[k][j]) for k in range(30) for j, name in enumerate(names)]
+    frame = pl.DataFrame(table, schema=["item_id", "rater", "score", *about], orient="row")
+    return Given(written(folder, frame), rows, asked=True)
+
+
+@pytest.mark.parametrize("name", [
+    "coderabbitai[bot]", "hatebert", "distilroberta", "openai_moderation", "AutoQA", "flan_t5", "model_pred",
+    "模型评分", "classifier", "shieldgemma", "WildGuard", "xlm-r", "system_output",
+])  # fmt: skip
+def test_machine_among_people_is_asked_about(name: str, tmp_path: Path, rng: Rng) -> None:
+    case = rated(tmp_path, rng, (*PEOPLE, name))
+    with pytest.raises(DataError, match="could be a judge") as error:
+        assay.read(case.source)
+    assert error.value.advised["judges"] == [name]
+
+
+@pytest.mark.parametrize(
+    "name", ["Albert", "Roberta", "Ai", "Claude Dubois", "Gemma Rossi", "Bart", "Abbot", "Talbot", "Bernard", "Modesta"]
+)
+def test_person_with_the_name_of_a_machine_is_a_person(name: str, tmp_path: Path, rng: Rng) -> None:
+    case = rated(tmp_path, rng, (*PEOPLE, name))
+    read = assay.read(case.source)
+    assert (set(read.humans), read.judges) == ({*PEOPLE, name}, ())
+
+
+@pytest.mark.parametrize(
+    ("column", "cells"),
+    [
+        ("is_human", [True, True, True, False]), ("is_llm", ["no", "no", "no", "yes"]), ("automatic", [0, 0, 0, 1]),
+        ("rater_type", ["human", "human", "expert", "LLM"]),
+    ],
+)  # fmt: skip
+def test_column_says_who_is_a_machine(column: str, cells: list[Any], tmp_path: Path, rng: Rng) -> None:
+    case = rated(tmp_path, rng, ("r1", "r2", "r3", "system_X"), **{column: cells})
+    with pytest.raises(DataError, match=f"'system_X' could be a judge .by column '{column}'.") as error:
+        assay.read(case.source)
+    assert assay.read(case.source, **error.value.advised).judges == ("system_X",)
+    assert assay.look(case.source).labels.judges == ("system_X",)
+    assert (
+        f"Assumed that 'system_X' is a judge (by column '{column}'). Set judges=[...]"
+        in assay.look(case.source).ambiguities
+    )
+
+
+def test_column_that_describes_labels_says_nothing_about_annotators(tmp_path: Path, rng: Rng) -> None:
+    case = rated(tmp_path, rng, ("r1", "r2", "r3"), automatic=[0, 0, 0])
+    frame = pl.read_csv(case.source).with_columns(automatic=pl.Series(rng.integers(0, 2, 90)))
+    assert assay.read(frame).judges == ()
+
+
+@given
+def columns_unlike_those_of_people(folder: Path, rng: Rng) -> Given:
+    """More columns than people: a judge, and measures of which only their names tell that they are none."""
+    columns = merged(rng, ("DA_rater1", "DA_rater2", "GEMBA-DA"), top=100)
+    about = {"BLEU": rng.uniform(0, 100, 40).round(2).tolist(), "chrF": rng.uniform(0, 100, 40).round(2).tolist()}
+    return Given(wide(folder, columns | about), cells_of(columns), asked=True)
+
+
+@given
+def measures_next_to_two_people(folder: Path, rng: Rng) -> Given:
+    columns = dict(zip(("human_1", "human_2"), rng.integers(0, 2, (2, 40)).tolist(), strict=True))
+    about = {
+        name: rng.uniform(0, 1, 40).round(3).tolist() for name in ("faithfulness", "answer_relevancy", "precision")
+    }
+    return Given(wide(folder, about | columns), cells_of(columns), asked=True)
+
+
+def test_columns_that_are_then_people_are_named(tmp_path: Path, rng: Rng) -> None:
+    columns = merged(rng, ("HR 1", "HR 2", "Hiring manager", "Sincerity", "ChatGPT"), top=10)
+    with pytest.raises(DataError, match="'HR 1', 'HR 2', 'Hiring manager', 'Sincerity' human"):
+        assay.read(wide(tmp_path, columns))
+
+
+@given
+def mean_of_people_next_to_a_judge(folder: Path, rng: Rng) -> Given:
+    """A mean of 20 to 30 people is no annotator."""
+    judged = merged(rng, ("gpt4_concreteness",))
+    about = {
+        "mean_concreteness": rng.uniform(1, 5, 40).round(2).tolist(),
+        "n_raters": rng.integers(20, 30, 40).tolist(),
+    }
+    return Given(wide(folder, about | judged, "word"), cells_of(judged), asked=True)
+
+
+@given
+def judge_that_is_called_as_a_measure(folder: Path, rng: Rng) -> Given:
+    columns = merged(rng, ("Marta", "Jonas", "Perplexity"), top=4)
+    return Given(wide(folder, columns), cells_of(columns), options={"judges": ["Perplexity"]})
+
+
+# -- names of columns, cells and rows --------------------------------------------------------------------------
+
+
+@given
+def none_as_a_category(folder: Path, rng: Rng) -> Given:
+    """Next to other words, ``none`` is a category first; the other reading stays a choice."""
+    columns = words(rng, ("none", "mild", "severe"))
+    return Given(wide(folder, columns), cells_of(columns), refused="can be missing values or categories", asked=True)
+
+
+@given
+def criteria_of_numbered_people_and_two_systems(folder: Path, rng: Rng) -> Given:
+    names = [f"{criterion}_{who}" for criterion in CRITERIA for who in (1, 2, 3)]
+    columns = {name: scores(rng, 60, 1)[:, 0].tolist() for name in names}
+    about = {"doc_id": [f"cnn-{k // 3}" for k in range(60)], "system": ["BART", "PEGASUS", "LEAD-3"] * 20}
+    items = [f"{doc}/{system}" for doc, system in zip(*about.values(), strict=True)]
+    rows = [(one, name[-1], name[:-2], v) for name, own in columns.items() for one, v in zip(items, own, strict=True)]
+    return Given(written(folder, about | columns), rows, asked=True)
+
+
+@given
+def targets_of_stance(folder: Path, rng: Rng) -> Given:
+    """Two targets for each text, whose column names no annotators."""
+    names = ("stance_A1", "stance_A2", "stance_flan_t5")
+    columns = dict(zip(names, words(rng, ("FAVOR", "AGAINST", "NEITHER"), 80).values(), strict=True))
+    about = {"tweet_id": [f"T{k // 2}" for k in range(80)], "target": ["Climate Change", "Feminism"] * 40}
+    items = [f"{tweet}/{target}" for tweet, target in zip(*about.values(), strict=True)]
+    rows = [(one, name, "", v) for name, own in columns.items() for one, v in zip(items, own, strict=True)]
+    return Given(written(folder, about | columns), rows, asked=True)
+
+
+@given
+def codes_and_names_of_raters(folder: Path, rng: Rng) -> Given:
+    names = ("Human A", "Human B", "Human C", "GPT-4")
+    labels = scores(rng, 30, 4).tolist()
+    table = [(k, j + 1, name, labels[k][j]) for k in range(30) for j, name in enumerate(names)]
+    rows = [(k, name, "", labels[k][j]) for k in range(30) for j, name in enumerate(names)]
+    frame = pl.DataFrame(table, schema=["stim", "rater_code", "rater_name", "rating"], orient="row")
+    return Given(written(folder, frame), rows, asked=True)
+
+
+@given
+def pivot_table_of_pandas(folder: Path, rng: Rng) -> Given:
+    """As ``pivot_table(...).to_csv()`` writes it: three rows of names."""
+    columns = merged(rng, ("hana", "ivo", "gpt-4o"))
+    names = list(columns)
+    head = f",{','.join(['score'] * 3)}\nrater,{','.join(names)}\nitem_id,,,\n"
+    body = "\n".join(f"i{k:02},{','.join(str(columns[n][k]) for n in names)}" for k in range(40))
+    return Given(text(folder, head + body), cells_of(columns), asked=True)
+
+
+@given
+def rows_of_summaries(folder: Path, rng: Rng) -> Given:
+    """Numbers below words, in rows that are named as summaries."""
+    columns = dict(zip(("Screener 1", "Screener 2", "GPT-4"), words(rng, ("Include", "Exclude")).values(), strict=True))
+    path = wide(folder, columns)
+    path.write_text(path.read_text() + "\nTotal included,39,39,40\nKappa vs Screener 1,,0.71,0.66\n")
+    return Given(path, cells_of(columns), asked=True)
+
+
+@given
+def form_whose_answers_agree_by_chance(folder: Path, rng: Rng) -> Given:
+    """A third question has the answer to one of two others in each row, as a winner would."""
+    answers = {f"Bewertung[SQ{q:03}]": rng.choice(["AO01", "AO02", "AO03"], 20).tolist() for q in range(1, 11)}
+    first, second = answers["Bewertung[SQ004]"], answers["Bewertung[SQ007]"]
+    second[:] = [b if a != b else "AO04" for a, b in zip(first, second, strict=True)]
+    answers["Bewertung[SQ006]"] = [str(rng.choice(both)) for both in zip(first, second, strict=True)]
+    about = {"id": list(range(1, 21)), "submitdate": [f"2024-02-{k:02} 12:00:00" for k in range(1, 21)]}
+    rows = [(q, k + 1, "", v) for q, own in answers.items() for k, v in enumerate(own)]
+    return Given(written(folder, about | answers | {"Alter": rng.integers(20, 60, 20).tolist()}), rows, asked=True)
+
+
+@given
+def models_next_to_people_in_lists_of_objects(folder: Path, rng: Rng) -> Given:
+    """The order of the models differs between items."""
+    names, labels = ("gpt-4o", "claude-3-haiku"), scores(rng, 30, 4).tolist()
+    rows, right = [], list[Row]()
+    for k, own in enumerate(labels):
+        turned = names[:: 1 if k % 2 else -1]
+        people = [{"annotator": who, "label": own[j]} for j, who in enumerate(PEOPLE[:2])]
+        models = [{"model": who, "label": own[2 + names.index(who)]} for who in turned]
+        rows.append({"id": f"x{k}", "annotations": people, "llm_annotations": models})
+        right += [(f"x{k}", who, "", own[j]) for j, who in enumerate((*PEOPLE[:2], *names))]
+    return Given(text(folder, json.dumps(rows), "t.json"), right, asked=True)
+
+
+def test_objects_that_are_not_read_are_noted(tmp_path: Path, rng: Rng) -> None:
+    labels = scores(rng, 30, 4).tolist()
+    rows = [{"question": f"q{k}", "human": {"faithfulness": {"anna": own[0], "lin": own[1]}, "relevance": {
+        "anna": own[1], "lin": own[2]}}, "judge": {"model": "gpt-4o", "faithfulness": own[3], "relevance": own[2]}}
+        for k, own in enumerate(labels)]  # fmt: skip
+    read = assay.read(records(tmp_path, rows))
+    assert (read.humans, len(read)) == (("anna", "lin"), 120)
+    assert "'judge': objects with numbers, not read as labels" in read.reading.notes
 
 
 @pytest.mark.parametrize("name", INPUTS)
