@@ -321,7 +321,7 @@ def look(source: Any, settings: ReadSettings) -> Look:
     >>> found.options["columns"], found.options["judges"]
     (['Ann', 'Bob', 'gpt-4o'], ['gpt-4o'])
     >>> found.ambiguities
-    ("Assumed that 'gpt-4o' is a judge (by name). Set judges=[...]",)
+    ("Assumed that 'gpt-4o' is a judge (by name), and 'Ann', 'Bob' human. Set judges=[...]",)
     """
     if (apart := read_apart(source)) is not None:
         labels = read(source, **settings.changed())

@@ -296,10 +296,14 @@ class FrameSettings(LabelSettings):
     criterion: str | int | None = option(
         None,
         "Column with the criterion.",
-        details="By default a column called `criterion`, if there is one.",
+        details="By default a column called `criterion`, if there is one. In a wide table, an item has one row for "
+        "each.",
     )
     repeat: str | int | None = option(
-        None, "Column with the repeat number.", details="By default a column called `repeat`, if there is one."
+        None,
+        "Column with the repeat number.",
+        details="By default a column called `repeat`, if there is one. In a wide table, an item has one row for each; "
+        "a column of people with one value for each item is one label.",
     )
     kind: str | int | None = option(
         None,
@@ -311,7 +315,8 @@ class FrameSettings(LabelSettings):
         "Names of all judges in the table.",
         first=True,
         details="All other annotators are human. An annotator with the name of a model (`gpt-4o`), or listed as a "
-        "judge in `kind`, is refused until named here or in `humans`.",
+        "judge in `kind`, is refused until named here or in `humans`. Names of columns, here and in `humans`, state "
+        "which columns hold the labels of a wide table.",
     )
     humans: Iterable[str] | None = option(
         None,

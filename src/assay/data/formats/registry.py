@@ -349,7 +349,8 @@ class ReadSettings(FrameSettings, FormatSettings):
         None,
         "Annotator and criterion in the column names of a wide table, such as `annotator_criterion`.",
         details="`annotator / criterion` reads `Ann / clarity`, `criterion_annotator` reads `clarity_ann`; the text "
-        "between the two words is the separator. `annotator_repeat` reads `A_1` and `A_2` as two labels of A.",
+        "between the two words is the separator. `annotator_repeat` reads `A_1` and `A_2` as two labels of A. Of "
+        "`clarity` next to `gpt4_clarity`, the annotator is `human`; next to `human_clarity`, it is `judge`.",
     )
     format: str = option(
         "auto",
