@@ -316,14 +316,14 @@ class WideSearch(LongSearch):
     def _items_of_rows(self) -> tuple[str | None, list[str], dict[str, str]]:
         """The column whose cells name the items, or several that do together; and those of criteria and repeats."""
         item = self._item_of_rows()
-        keys = [k for k in self._keys if item is None or self.stated.item in k]
-        if not keys:
-            said = {role: getattr(self.stated, role) for role in ("criterion", "repeat")}
-            return item, [], {role: n for role, n in said.items() if n is not None and n != item}
-        key = self._split_key("", keys[0], "")
-        within = {role: n for role, n in (("criterion", key.criterion), ("repeat", key.repeat)) if n is not None}
-        rest = [n for n in keys[0] if n not in within.values()]
-        return (rest[0], [], within) if len(rest) == 1 else (None, rest, within)
+        for members in self._keys if item is None or self.stated.item is not None else ():
+            key = self._split_key("", members, "")
+            within = {role: n for role, n in (("criterion", key.criterion), ("repeat", key.repeat)) if n is not None}
+            rest = [n for n in members if n not in within.values()]
+            if self.stated.item in (None, *rest) and (item is None or len(rest) == 1):
+                return (rest[0], [], within) if len(rest) == 1 else (None, rest, within)
+        said = {role: getattr(self.stated, role) for role in ("criterion", "repeat")}
+        return item, [], {role: n for role, n in said.items() if n is not None and n != item}
 
     def _item_of_rows(self) -> str | None:
         """The column whose cells name the rows; None if there is none."""
