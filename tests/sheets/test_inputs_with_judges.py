@@ -220,7 +220,7 @@ def test_person_with_the_name_of_a_machine_is_a_person(name: str, tmp_path: Path
 @pytest.mark.parametrize(
     ("column", "cells"),
     [
-        ("is_human", [True, True, True, False]), ("is_llm", ["no", "no", "no", "yes"]), ("automatic", [0, 0, 0, 1]),
+        ("is_human", [True, True, True, False]), ("is_llm", ["no", "no", "no", "yes"]), ("is_automatic", [0, 0, 0, 1]),
         ("rater_type", ["human", "human", "expert", "LLM"]),
     ],
 )  # fmt: skip

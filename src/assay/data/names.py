@@ -822,9 +822,9 @@ _MODEL = re.compile(
     r"|^(openai|anthropic|google|vertex|bedrock|azure|meta|meta-llama|mistralai|xai|x-ai|cohere|huggingface|together|"
     r"openrouter|ollama|groq|fireworks|nvidia|microsoft)[/:]"
     r"|\d+(\.\d+)?b[-_](instruct|chat|it|base|hf)\b|[a-z]{3}[-_](\d+\.\d+|[3-9]|\d{2,})b$"
-    r"|\[bot\]$|^(chat)?bots?$|^(machine|algorithm|classifier|auto[-_ ]?qa|perspective|detoxify|svm|doubao)$"
-    r"|[-_ ](bot|moderation|classifier)$|^(pandalm|judgelm|auto-?j|tulu-?\d|xlm-?r(oberta)?)([-_. ]|$)"
-    r"|^(hate|camem|flau|fin|bio|sci|legal|clinical|distil|tiny|mobile|toxic)[-_ ]?(ro)?berta?([-_. ]|$)|^deberta"
+    r"|\[bot\]$|^(chat)?bots?$|^(machine|algorithm|classifier|auto[-_ ]?qa|perspective[-_ ]?api|detoxify|doubao)$"
+    r"|[-_](bot|moderation|classifier)$|^(pandalm|judgelm|auto-?j|tulu-?\d|xlm-?r(oberta)?)([-_. ]|$)"
+    r"|^(hate|camem|flau|fin|bio|sci|legal|clinical|distil|tiny|mobile|toxic)[-_]?(ro)?berta?([-_. ]|$)|^deberta"
     r"|^(llama|wild|shield|granite|ai)[-_ ]?(guard(ian)?|gemma)([-_. ]|$)|模型|机器"
     r"|^(fine[-_ ]?tuned|baseline)[-_ ]?model$|^(model|system)[-_ ](pred|output)$"
     r"|^judge$|^model[-_ ]graded|^(judge|grader|ai|base|reward|large)[-_ ]?model|^model([-_ ]?[a-z0-9]{1,2})?$"
@@ -837,7 +837,7 @@ _MODEL = re.compile(
 
 
 _COMPUTED = (
-    r"(?i)^(the )?(human |people |column |row |grand |overall )?(mean|average|avg\.?|median|maj|majority|"
+    r"(?i)^(the )?(human |people |column |row |grand |overall )?(mean|average|avg\.?|median|majority|"
     r"majority[ _-]?vote|consensus|total|sum|gold|gold[ _-]?(label|standard)|ground[ _-]?truth|adjudicated)s?$"
 )
 

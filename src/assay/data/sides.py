@@ -165,9 +165,6 @@ def find_battles(table: pl.DataFrame, views: Mapping[str, ColumnView]) -> list[B
     by_name = _Winners(views, names[:MOST_COLUMNS])
     questions = {n for n in names if _QUESTION.search(n)}
     for first, second in combinations(names[:MOST_COLUMNS], 2):
-        # Two of many questions of a form have the answers to a third one in most rows by chance.
-        if len(questions) > MOST_QUESTIONS and first in questions and second in questions:
-            continue
         if any(is_human(n) or called_people(plain_name(n)) == 2 for n in (first, second)):
             continue
         named, sides = _named_sides(first, second), _are_sides(views[first], views[second])
@@ -176,7 +173,9 @@ def find_battles(table: pl.DataFrame, views: Mapping[str, ColumnView]) -> list[B
             continue
         worded = named and _are_compared(views[first], views[second])
         systems = all(views[n].n_values < views[n].filled and not views[n].free for n in (first, second))
-        for winner in (n for n in names if n not in (first, second) and not views[n].free):
+        # Two of many questions of a form have the answers to a third one in most rows by chance.
+        form = questions if len(questions) > MOST_QUESTIONS and {first, second} <= questions else ()
+        for winner in (n for n in names if n not in (first, second, *form) and not views[n].free):
             battle, sided = Battle(first, second, winner, systems), sides or winner in voters
             if not named and (not sided or _RESOLVED.search(plain_name(winner))):
                 continue

@@ -373,6 +373,26 @@ def combined(template: str) -> str:
     return f", its name combines annotator and {'repeat' if 'repeat' in template else 'criterion'}"
 
 
+def copied_labels(column: str, item: Sequence[str], further: Sequence[str]) -> str:
+    """Return the problem of a person's labels that are copied to all rows of an item, which differ in other columns."""
+    one, rows = listing(list(item)), _names(further)
+    return (
+        f"'{column}' has one value for each {one}, which has several rows that differ in {rows}: set "
+        f"repeat='{further[0]}' if it numbers repeated answers, or annotator='{further[0]}' if it names who answered, "
+        f"with these names in judges=[...] and '{column}' in humans=[...]"
+    )
+
+
+def same_for_criteria(column: str, criterion: str) -> str:
+    """Return the finding that a column has one label for all criteria of an item."""
+    return f"'{column}' has the same label for each '{criterion}' of an item, as one copied label has"
+
+
+def all_human() -> str:
+    """Return the answer that all annotators are human."""
+    return "all are human"
+
+
 def without_prefix(names: Sequence[str], who: str) -> str:
     """Return the assumption about columns whose names do not say who answered, next to others that do."""
     names_none = f"{_names(names)} {'do' if len(names) > 1 else 'does'} not name an annotator"

@@ -251,11 +251,17 @@ def _as_objects(values: list[Any]) -> list[Any]:
         return values
     lists = [[*one.values()] for one in there]
     even = all(isinstance(each, list) and len(each) == len(one[0]) for one in lists for each in one)
-    if not even or not all(any(called_people(plain_name(key)) == 2 for key in one) for one in there):
+    if not even or not all(any(map(_names_answers, one.items())) for one in there):
         return values
     return [
         one and [dict(zip(one, answer, strict=True)) for answer in zip(*one.values(), strict=True)] for one in values
     ]
+
+
+def _names_answers(column: tuple[str, Sequence[Any]]) -> bool:
+    """Whether the list under a key names who gave each answer: annotators, or models."""
+    key, cells = plain_name(column[0]), [*map(str, column[1])]
+    return called_people(key) == 2 or (called(key, "system") and len(model_names(cells)) == len(cells))
 
 
 _TOKEN = r"""'[^']*'|"[^"]*"|[-+\w.]+"""
@@ -331,8 +337,10 @@ def _objects(
     for record in records:
         rest = {k: v for k, v in record.items() if k not in lists}
         for name in lists:
+            of_models = called_machines(name) and not any(called_people(plain_name(k)) == 2 for k in rest)
             for place, answer in enumerate(record.get(name) or (), 1):
-                who = next((k for k in answer if called_people(_last(k))), None) or _key_of_model(answer)
+                who = next((k for k in answer if called_people(_last(k))), None)
+                who = who or (_key_of_model(answer) if of_models else None)
                 unnamed |= who is None
                 named = answer[who] if who else (f"{name} {place}" if len(lists) > 1 else str(place))
                 own = {(k if k not in rest else f"{name} {k}"): v for k, v in answer.items() if k != who}
@@ -347,6 +355,14 @@ def _key_of_model(answer: Mapping[str, Any]) -> str | None:
     """The key of the model that gave an answer: ``{"model": "gpt-4o", "label": 4}``; None without one."""
     return next((k for k, v in answer.items()
                  if called(_last(k), "system") and isinstance(v, str) and model_names([v])), None)  # fmt: skip
+
+
+def called_machines(name: str) -> bool:
+    """Whether a list is called as the answers of models are: ``llm_annotations``, ``judge_scores``."""
+    first = plain_name(name).split()[0] if plain_name(name) else ""
+    return _holds_answers(name) and (
+        first in ("llm", "model", "judge", "ai", "machine", "auto") or bool(model_names([first]))
+    )
 
 
 def _flat(answer: Mapping[str, Any]) -> Record:
@@ -495,8 +511,10 @@ def _has_lists(value: Any) -> bool:
 def _like_answers(values: Sequence[Any]) -> bool:
     """Whether all cells are objects that have a number, as answers have."""
     there = [one for one in values if one]
+    cells = [[*one.values()] if isinstance(one, dict) else [] for one in there]
     return bool(there) and all(
-        isinstance(one, dict) and any(isinstance(v, int | float) for v in one.values()) for one in there
+        any(isinstance(v, int | float) for cell in each for v in (cell if isinstance(cell, list) else [cell]))
+        for each in cells
     )
 
 
@@ -519,7 +537,9 @@ def _by_person_and_criterion(
     for name in _of_kind(cells, dict):
         inner = [one for each in cells[name] for one in each.values()]
         outer = {key for each in cells[name] for key in each}
-        if (label := _answer_next_to_comments(inner)) and (any(map(is_human, outer)) or model_names(outer)):
+        person = any(called_people(plain_name(n)) == 2 for n in records[0] if n != name)
+        label = _answer_next_to_comments(inner) if _holds_answers(name) and not person else None
+        if label is not None and any(map(is_human, outer)):
             found = [
                 {**_without(record, name), NAMES: who, **_without(one, label), "label": one[label]}
                 for record in records

@@ -575,7 +575,7 @@ def long_rows(rows: Rows, settings: ReadSettings, *, check: bool) -> tuple[Rows,
         _text(getattr(settings, role)) for role in ("item", "annotator", "label", "criterion")
     )
     if settings.layout not in ("wide", "transposed"):
-        if settings.repeat is None and {item, annotator, label} <= {*rows.labels.columns}:
+        if {item, annotator, label} <= {*rows.labels.columns}:
             by = [one for one in {item: 0, criterion or "criterion": 0} if one in rows.labels.columns]
             named = [name for names in settings.named.values() for name in names]
             rows = tables.stack_named(rows, named, by, label, annotator)

@@ -23,6 +23,7 @@ import polars as pl
 
 from assay.data.names import refuse_equal_names
 from assay.data.notations import is_latin, single_byte, wide_encoding
+from assay.data.structure.role_names import called, plain_name
 from assay.data.words import no_header
 from assay.errors import DataError, counted, listing, unknown
 
@@ -366,9 +367,9 @@ def _header(rows: Sequence[Sequence[str | None]]) -> tuple[list[str], int, list[
 
 
 def _is_pandas_pivot(texts: Sequence[Sequence[str]]) -> bool:
-    """Whether three rows are the header that pandas writes of a pivot table: values, columns, and the index alone."""
+    """Whether three rows are the header that pandas writes of a pivot table: values, columns, and the item alone."""
     values, columns, index = texts[:3]
-    alone = len(index) > 2 and bool(index[0]) and not any(index[1:])
+    alone = len(index) > 2 and not any(index[1:]) and called(plain_name(index[0]), "item")
     return alone and not values[0] and all(values[1:]) and all(columns) and len(set(values[1:])) < len(values[1:])
 
 

@@ -220,9 +220,9 @@ def unpivot(
     Columns that are not named stay as attributes of the item; by default, every column except the item's
     contains an annotator's labels. With ``check``, a mixture of numeric and text columns is refused.
 
-    An item has one row for each value of the columns ``criterion`` and ``repeat``, if there are any. Next to repeats, a
-    column with one value for each item (and criterion) is one label, which a merge copies to every row; except that
-    of a judge, who can answer alike each time.
+    An item has one row for each value of the columns ``criterion`` and ``repeat``, if there are any. Next to repeats of
+    judges, columns of people with one value for each item (and criterion) are one label each, which a merge copies to
+    every row. If a person's labels differ between repeats, all people have repeats.
     """
     rows = replace(rows, labels=_rows_named(rows.labels, item, "item"))
     frame, source = rows.labels, rows.reading.source
@@ -245,9 +245,9 @@ def unpivot(
         )
     frame, orders = _enum_texts(frame, columns)
     about, notes = _one_row_each(frame, item, other) if within else (frame, [])
-    if repeat in within:
-        by = [item, *(c for c in within if c != repeat)]
-        frame, once = _labels_once(frame, [c for c in columns if c not in judges], by)
+    people = [c for c in columns if c not in judges]
+    if repeat in within and people and len(people) < len(columns):
+        frame, once = _labels_once(frame, people, [item, *(c for c in within if c != repeat)])
         notes += [f"one label for each item, and not for each '{repeat}': {listing(once)}"] if once else []
     index = list(dict.fromkeys(c for c in (item, *within, "_row") if c in frame.columns))
     if len(set(orders.values())) > 1:
@@ -277,9 +277,9 @@ def _one_row_each(frame: pl.DataFrame, item: str, columns: Sequence[str]) -> tup
 
 
 def _labels_once(frame: pl.DataFrame, columns: Sequence[str], by: Sequence[str]) -> tuple[pl.DataFrame, list[str]]:
-    """Keep the first cell of the columns with one value for each combination of others; also return these columns."""
+    """Keep the first cell of columns that all have one value for each combination of others; also return them."""
     several = frame.group_by(by).agg(pl.col(columns).drop_nulls().n_unique()).select(pl.col(columns).max())
-    once = [c for c in columns if several[c][0] == 1]
+    once = [*columns] if all((several[c][0] or 0) <= 1 for c in columns) else []
     first = pl.int_range(pl.len()).over(by) == 0
     known = (pl.when(first).then(pl.col(c).drop_nulls().first().over(by)).alias(c) for c in once)
     return frame.with_columns(known), once if frame.select(by).is_duplicated().any() else []

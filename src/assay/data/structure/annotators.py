@@ -233,12 +233,13 @@ class AnnotatorSearch(KeySearch):
         self.questions.append(Doubt(words.who_answered(self._sizes(could), keys[0] if sure else ()), tuple(choices)))
         return None
 
-    @cached_property
-    def _people_on_one_scale(self) -> bool:
-        """Whether people, and others, have columns on one scale: what they rate can be the outputs of systems."""
+    def _people_rate(self, item: tuple[str, ...]) -> bool:
+        """Whether people, and others, have columns on one scale, with several labels for an item: of its systems."""
         open_ = [n for n, v in self.views.items() if v.could_be_labels and not v.counts_rows and not self._is_system(n)]
         groups = scale_groups(open_, self.views)
-        return any(len(g) > 1 and any(is_human(n) for n in g) for g in groups)
+        if any(called(self.plain[n], "label") for n in open_):
+            return False
+        return any(len(g) > 1 and any(is_human(n) and not self._belongs(n, item) for n in g) for g in groups)
 
     def _people_next_to(self, labels: Sequence[str], key: Sequence[str]) -> list[str]:
         """Columns called as people or judges are, with one value for each item and on the scale of the labels."""
@@ -284,7 +285,7 @@ class AnnotatorSearch(KeySearch):
         if who is None or who == ROWS:
             return None
         item = stated.item or self._named_item(who)
-        if item is None or (stated.annotator is None and self._is_system(who) and self._people_on_one_scale):
+        if item is None or (stated.annotator is None and self._is_system(who) and self._people_rate((item,))):
             return None
         key = self._with_extra(RowKey(who, (item,), why="by its name"))
         found, _ = self._labels(key)

@@ -118,7 +118,21 @@ class StructureSearch(WideSearch):
             return stated
         if any(self._witness(n)[0] >= NAMES_PEOPLE for key in self._keys for n in key):
             return stated
+        self._check_copies()
         return replace(stated, columns=tuple(n for n in self.views if n in stated.people), label=None)
+
+    def _check_copies(self) -> None:
+        """Refuse people with one label for each item whose rows differ in what is neither criterion nor repeat."""
+        item = self.stated.item
+        for key in (one for one in self._keys if item is None or item in one):
+            whole = [n for n in key if not any(self._is_extra(n, one) or n == getattr(self.stated, one)
+                                               for one in ("criterion", "repeat"))]  # fmt: skip
+            for name in self.stated.humans or ():
+                of = self._described(name, key)
+                further = [n for n in whole if of is not None and n not in of]
+                if of is not None and further and {*further} != {*whole}:
+                    self.errors.append(words.copied_labels(name, of, further))
+                    return
 
     def _counts(self) -> list[str]:
         """The columns that hold how many annotators chose each category; empty if the table has none."""

@@ -79,14 +79,15 @@ class KeySearch(TableSearch):
             if same is None:
                 groups.append([view.name])
             elif view.name not in stated:
-                same.append(view.name)
+                # Names say more than codes of the same annotators.
+                names = view.values is None and called_people(self.plain[view.name])
+                first = names and self.views[same[0]].values is not None and same[0] not in stated
+                same.insert(0 if first else len(same), view.name)
         return groups[:MOST_ENTITIES]
 
     def _entity_rank(self, view: ColumnView) -> int:
         plain = self.plain[view.name]
         rank = 4 * called_people(plain) + 3 * called(plain, "item")
-        # Names say more than codes of the same annotators.
-        rank += 2 * (bool(called_people(plain)) and view.values is None)
         rank += 2 * bool(ID.search(plain)) + any(called(plain, one) for one in ("criterion", "repeat", "system"))
         return rank - 4 * called(plain, "label") - 2 * view.free - view.spaced
 

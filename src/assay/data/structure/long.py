@@ -22,11 +22,13 @@ from assay.data.structure.one_scale import on_one_scale
 from assay.data.structure.role_names import (
     FALSE,
     HUMAN_FLAG,
+    KIND,
     MACHINE_FLAG,
     MACHINE_KINDS,
     PEOPLE_KINDS,
     TRUE,
     called,
+    human_names,
     is_human,
 )
 from assay.data.structure.roles import Doubt, Role, RoleKind, Structure
@@ -86,6 +88,8 @@ class LongSearch(AnnotatorSearch):
         for name, view in self.views.items():
             cells = {str(cell).lower() for cell in view.distinct.to_list()}
             flag = HUMAN_FLAG.fullmatch(self.plain[name]) or MACHINE_FLAG.fullmatch(self.plain[name])
+            if not flag and not KIND.fullmatch(self.plain[name]):
+                continue
             told = {*TRUE, *FALSE} if flag else {*PEOPLE_KINDS, *MACHINE_KINDS}
             if name == who or len(cells) < 2 or not cells <= told:
                 continue
@@ -107,8 +111,8 @@ class LongSearch(AnnotatorSearch):
                   and n not in self.excluded and v.could_be_labels]  # fmt: skip
         people = [n for n in others if self._described(n, key) not in (None, (key.who,))
                   and any(on_one_scale(self.views[n], self.views[o]) for o in labels)]  # fmt: skip
-        if people and not self.stated.humans:
-            judges = {"judges": [*options.get("judges", self.stated.judges or ())]}
+        if people and len(labels) == 1 and self.stated.humans is None and self.stated.judges is None:
+            judges = {"judges": [*options.get("judges", ())]}
             with_people = words.holds_labels_of_person(people), {"humans": people, **judges}
             choices = with_people, (words.describes_items(people), judges)
             self.questions.append(Doubt(words.person_of_items(people), choices))
@@ -206,17 +210,14 @@ class LongSearch(AnnotatorSearch):
             return False
         alike = [n for n in self.views if n not in (label, item, *self.excluded)
                  and self._has_values_of(n, label) and self._by_name(n) in (None, "gold")]  # fmt: skip
-        both = [n for n in self.views if n == label or n in alike]
         judges = model_names(alike)
-        people = [n for n in both if n not in judges]
+        people = human_names(alike) or [label]
+        both = [n for n in self.views if n in people or n in judges]
         options = {"layout": "wide", **({} if item is None else {"item": item}), "columns": both}
+        choice = words.are_judges(judges, people), {**options, "humans": people, "judges": judges}
         if judges:
-            choice = words.are_judges(judges, people), {**options, "humans": people, "judges": judges}
-        else:
-            choice = words.columns_are_annotators(both), options
-        if alike:
             self.questions.append(Doubt(words.missing_role("annotator"), (choice, (words.labels_are([label]), {}))))
-        return bool(alike)
+        return bool(judges)
 
     def _unread(self) -> Structure:
         """A long table in which a role is missing."""

@@ -33,9 +33,12 @@ _HUMAN = re.compile(
     r"(?i)^(human|rater|annotator|anno?t?|person|people|expert|worker|coder|crowd|reviewer|grader|h|reader|observer|examiner|"
     r"radiologist|pathologist|evaluator|assessor|scorer|labell?er|dr|prof)(?![a-z])"
 )
-HUMAN_FLAG = re.compile(r"(is )?(human|person)")
-MACHINE_FLAG = re.compile(r"(is )?(an? )?(llm|judge|model|ai|machine|bot|automatic|automated)")
+HUMAN_FLAG = re.compile(r"is (a )?(human|person)")
+MACHINE_FLAG = re.compile(r"is (an? )?(llm|judge|model|ai|machine|bot|automatic|automated)")
 """Plain names of columns with true or false that say which annotators are people, or machines."""
+
+KIND = re.compile(r"((rater|annotator|evaluator|grader|labell?er|coder|worker|judge|reviewer) )?(kind|type)")
+"""Plain names of columns with the kind of each annotator."""
 
 TRUE, FALSE = ("true", "1", "yes", "1.0"), ("false", "0", "no", "0.0")
 PEOPLE_KINDS = (
@@ -53,8 +56,8 @@ PEOPLE_KINDS = (
 MACHINE_KINDS = ("llm", "model", "ai", "judge", "machine", "bot", "auto", "automatic", "automated", "llm judge")
 """Cells, in lower case, of a column that says what kind of annotator each is."""
 
-AVERAGE = re.compile(r"(mean|average|avg|median|sd|std) .+|.+ (mean|average|avg|median)")
-"""Plain names of averages of several people's labels, and of their spread: no annotator's labels."""
+AVERAGE = re.compile(r"(mean|average|avg|median) .+")
+"""Plain names of averages of several people's labels, which are no annotator's if they have fractions."""
 
 _LETTER = re.compile(r"(?i)[ahrpwc]\d+")
 """Names such as A1, A2, M1, in which a letter distinguishes annotators from models."""
@@ -176,12 +179,13 @@ def split_prefixes(names: Sequence[str], mark: str) -> dict[str, tuple[str, str]
     The annotator of a criterion alone is ``human`` next to judges, and ``judge`` next to people. None for other names.
     """
     ends = {one: [n for n in names if n.endswith(mark + one) and len(n) > len(mark + one)] for one in names}
-    prefixes = sorted({long.removesuffix(mark + one) for one, longer in ends.items() for long in longer})
-    people, machines = [p for p in prefixes if is_human(p)], model_names(prefixes)
+    found = sorted({long.removesuffix(mark + one) for one, longer in ends.items() for long in longer})
+    people, machines = [p for p in found if is_human(p)], model_names(found)
     alone = [one for one, longer in ends.items() if longer]
-    known = len(people) + len(machines) == len(prefixes) and not (people and machines)
-    if not mark or not prefixes or not known or human_names(alone) or model_names(alone):
+    # What several people have a prefix of is their mean or consensus; and a person next to both is not a judge.
+    if not mark or len(people) > 1 or bool(people) == bool(machines) or human_names(alone) or model_names(alone):
         return None
+    prefixes = [*people, *machines]
     other = "human" if machines else "judge"
     before = {n: next((p for p in prefixes if n.startswith(p + mark)), None) for n in names}
     return {n: (other, n) if p is None else (p.strip(), n.removeprefix(p + mark).strip()) for n, p in before.items()}
@@ -214,10 +218,15 @@ def crossed_names(names: Sequence[str]) -> CrossedNames | None:
             if any(all(part.isdigit() for part in side) for side in (lefts, rights)):
                 continue
             scores = [_names_people(side) - _names_criteria(side) for side in (lefts, rights)]
-            first = scores[0] >= scores[1]
-            role = "repeat" if _are_repeats(rights if first else lefts) else "criterion"
+            numbered = [_are_repeats(side) for side in (lefts, rights)]
+            first = numbered[1] or (scores[0] >= scores[1] and not numbered[0])
+            role = "repeat" if any(numbered) else "criterion"
             template = f"annotator{mark}{role}" if first else f"{role}{mark}annotator"
-            unsure = "" if scores[0] != scores[1] else f"as in '{names[0]}', but the order of the two is uncertain"
+            unsure = (
+                ""
+                if scores[0] != scores[1] or any(numbered)
+                else f"as in '{names[0]}', but the order of the two is uncertain"
+            )
             annotators = (left if first else right for left, right in pairs)
             return CrossedNames(template, dict(zip(names, annotators, strict=True)), unsure)
     return None

@@ -28,8 +28,8 @@ _REASONS: Mapping[RoleKind, str] = {
 }  # fmt: skip
 """Reasons of roles that a name does not decide alone."""
 
-_HUMAN = {"human", "humans", "people", "person"}
-"""Names of annotators, in the plain form, whose contrast with others is that these are machines."""
+_HUMAN = {"human", "humans"}
+"""Names of annotators, in the plain form, whose contrast with another one is that this is a machine."""
 
 _AI = ("AI", "KI", "IA", "LLM", "ML")
 
@@ -98,13 +98,16 @@ class TableSearch:
             people = human_names(names)
             models = [n for n in names if n not in people]
             few = len(models) <= len(people) or of_columns
-            if not models or not ((len(people) > 1 and few) or {plain_name(n) for n in people} & _HUMAN):
+            contrast = len(names) == 2 and {plain_name(n) for n in people} & _HUMAN
+            if not models or not ((len(people) > 1 and few) or contrast):
                 return
             reason = f"{'the name differs' if len(models) == 1 else 'names differ'} from {quote(people, 4)}"
         options["judges"] = models
         choices: list[Choice] = [(words.are_judges(models), {"judges": models})]
         if not reason.startswith("name of") and not reason.startswith("names of") and len(names) - len(models) > 1:
             choices.append((words.no_annotators(models), {"judges": (), "exclude": models}))
+        if not model_names(models, names) and not reason.startswith("by name"):
+            choices.append((words.all_human(), {"judges": []}))
         said = possible_judges(models, reason)
         rest = [n for n in names if n not in models]
         if of_columns and rest != human_names(rest):

@@ -80,12 +80,11 @@ class WideSearch(LongSearch):
             options["split_columns"] = crossing.template
             people = crossing.annotators
             self._ask_order(labels[0], crossing)
-            if crossing.unnamed:
-                who = crossing.annotator_of[crossing.unnamed[0]]
-                self._confirm(words.without_prefix(crossing.unnamed, who), {"split_columns": crossing.template})
+            options |= self._named_in(crossing, labels)
         options["columns"] = labels
         if stated.split_columns is None:
             self._ask_judges_or_systems(people, options)
+        self._ask_copies(labels, item, within)
         if crossing is None and stated.columns is None:
             self._ask_gold(labels, roles, options)
         judges = {*options.get("judges", ()), *(stated.judges or ())}
@@ -145,7 +144,8 @@ class WideSearch(LongSearch):
         if self.stated.compared is not None and len(voters) > 1:
             roles.update({n: ("item column", "no vote") for n in unknown if n not in voters})
             return [n for n in unknown if n in voters]
-        averages = [n for n in unknown if AVERAGE.fullmatch(self.plain[n]) and n not in self.stated.people]
+        averages = [n for n in unknown if AVERAGE.fullmatch(self.plain[n]) and n not in self.stated.people
+                    and not self.views[n].whole and not model_names([n])]  # fmt: skip
         roles.update(dict.fromkeys(averages, ("computed", "by name")))
         return [n for n in unknown
                 if self.views[n].could_be_labels and not self._counts_rows(n) and n not in averages]  # fmt: skip
@@ -185,6 +185,24 @@ class WideSearch(LongSearch):
             (words.columns_are_rated(list(names)), {}),
         )
         self.questions.append(Doubt(words.all_models(list(names)), choices))
+
+    def _named_in(self, crossing: CrossedNames, labels: Sequence[str]) -> dict[str, list[str]]:
+        """The annotators of columns that the user names; asks about columns that do not name theirs."""
+        if crossing.unnamed:
+            who = crossing.annotator_of[crossing.unnamed[0]]
+            self._confirm(words.without_prefix(crossing.unnamed, who), {"split_columns": crossing.template})
+        stated = {"judges": self.stated.judges or (), "humans": self.stated.humans or ()}
+        if not self.stated.people or not self.stated.people <= {*labels}:
+            return {}
+        return {role: list(dict.fromkeys(crossing.annotator_of[n] for n in names)) for role, names in stated.items()}
+
+    def _ask_copies(self, labels: Sequence[str], item: str | None, within: Mapping[str, str]) -> None:
+        """Ask whether labels that are the same for all criteria of an item were given for each of them."""
+        if item is None or "criterion" not in within or "repeat" in within:
+            return
+        for name in labels:
+            if self.views[name].n_values > 1 and self._belongs(name, [item]):
+                self._confirm(words.same_for_criteria(name, within["criterion"]), {"criterion": within["criterion"]})
 
     def _ask_gold(
         self, labels: Sequence[str], roles: Mapping[str, tuple[RoleKind, str]], options: Mapping[str, Any]
@@ -237,7 +255,7 @@ class WideSearch(LongSearch):
             choices.insert(0, (words.are_judges(others, [*people]), {**choices[0][1], "judges": others}))
         elif gold:
             both = {"columns": [n for n in self.views if n in gold or n in labels], "humans": gold, "judges": labels}
-            choices.insert(0, (words.are_judges(labels, gold), {**choices[0][1], **both}))
+            choices.insert(1, (words.are_judges(labels, gold), {**choices[0][1], **both}))
         stems = {one.groups() for one in parts if one}
         if all(parts) and len(stems) == 1:
             name, mark = stems.pop()
@@ -316,11 +334,13 @@ class WideSearch(LongSearch):
     def _items_of_rows(self) -> tuple[str | None, list[str], dict[str, str]]:
         """The column whose cells name the items, or several that do together; and those of criteria and repeats."""
         item = self._item_of_rows()
-        for members in self._keys if item is None or self.stated.item is not None else ():
+        for members in self._keys:
             key = self._split_key("", members, "")
             within = {role: n for role, n in (("criterion", key.criterion), ("repeat", key.repeat)) if n is not None}
             rest = [n for n in members if n not in within.values()]
-            if self.stated.item in (None, *rest) and (item is None or len(rest) == 1):
+            # A different text in each row, such as a reply, is not the item next to items that come again in each run.
+            named = within and len(rest) == 1 and (rest[0] == self.stated.item or called(self.plain[rest[0]], "item"))
+            if named or (item is None and self.stated.item is None):
                 return (rest[0], [], within) if len(rest) == 1 else (None, rest, within)
         said = {role: getattr(self.stated, role) for role in ("criterion", "repeat")}
         return item, [], {role: n for role, n in said.items() if n is not None and n != item}
@@ -491,13 +511,12 @@ class WideSearch(LongSearch):
     def _summaries(self, names: Sequence[str | None], views: Sequence[ColumnView]) -> list[str]:
         """The last rows that are named as summaries, with numbers below words."""
         last = len(names)
-        cells = [one.texts.to_list() for one in views]
-        while last > 2 and SUMMARY_ROW.fullmatch(names[last - 1] or ""):
-            there = [column[last - 1] for column in cells if column[last - 1]]
-            above = {value for column in cells for value in column[: last - 1]}
-            if not there or not all(re.fullmatch(r"[-+]?[\d.,]+ ?%?", one) for one in there) or {*there} <= above:
-                break
+        rows = list(zip(*(one.texts.to_list() for one in views), strict=True)) or [()] * last
+        number = [[bool(cell and re.fullmatch(r"[-+]?[\d.,]+ ?%?", cell)) for cell in row if cell] for row in rows]
+        while last > 2 and SUMMARY_ROW.fullmatch(names[last - 1] or "") and number[last - 1] and all(number[last - 1]):
             last -= 1
+        if any(map(any, number[:last])):
+            return []
         return [name for name in names[last:] if name and not AVERAGE_ROW.fullmatch(name)]
 
 
