@@ -435,3 +435,175 @@ def test_role_of_criteria_is_kept_where_another_role_changes():
     options = seen.with_role("gpt4", "item column", {})
     assert options == {"layout": "wide", "item": "id", "criterion": "dimension", "columns": ["ana", "ben"]}
     assert seen.with_role("dimension", "repeat", {})["repeat"] == "dimension"
+
+
+# -- tables that are like these, and have another reading ----------------------------------------------------------
+
+N = range(20)
+A = [k * 7 % 5 + 1 for k in N]
+B = [min(5, max(1, x + k % 3 - 1)) for k, x in zip(N, A, strict=True)]
+C = [min(5, max(1, x + k * 2 % 3 - 1)) for k, x in zip(N, A, strict=True)]
+TWICE, ONE_EACH = [k for k in N for _ in "12"], [one for pair in zip(B, C, strict=True) for one in pair]
+MODELS = ["gpt-4o", "claude-3"] * 20
+
+
+def again(cells: Sequence[Any]) -> list[Any]:
+    return [cells[k] for k in TWICE]
+
+
+@pytest.mark.parametrize(("column", "cells"), [("judge_model", MODELS), ("seed", [1, 2] * 20)])
+def test_label_of_a_person_is_not_counted_for_each_row(column: str, cells: list[Any]) -> None:
+    table = pl.DataFrame({"id": TWICE, column: cells, "human": again(A), "judge_score": ONE_EACH})
+    with pytest.raises(DataError, match=f"'human' has one value for each id, which has several rows .* '{column}'"):
+        assay.read(table, humans=["human"], judges=["judge_score"])
+
+
+def test_different_text_in_each_row_is_not_the_item_of_runs() -> None:
+    texts = [f"the answer {k}" for k in range(40)]
+    table = pl.DataFrame({"id": TWICE, "run": [1, 2] * 20, "human": again(A), "gpt4": ONE_EACH, "response": texts})
+    labels = assay.read(table, humans=["human"], judges=["gpt4"])
+    assert (labels.n_items, len(labels)) == (20, 60)
+
+
+def test_label_that_is_the_same_for_all_criteria_is_asked_about() -> None:
+    table = pl.DataFrame({"id": TWICE, "criterion": [*CRITERIA] * 20, "human": again(A), "gpt4": ONE_EACH})
+    with pytest.raises(DataError, match="'human' has the same label for each 'criterion' of an item"):
+        assay.read(table, humans=["human"], judges=["gpt4"])
+
+
+def test_consistent_person_keeps_repeats() -> None:
+    table = pl.DataFrame({"id": TWICE, "round": [1, 2] * 20, "rater1": again(A), "rater2": ONE_EACH})
+    assert len(assay.read(table)) == 80
+    options = {"layout": "wide", "item": "id", "repeat": "round", "columns": ["rater1", "gpt-4o"]}
+    judged = assay.read(table.rename({"rater2": "gpt-4o"}), **options, humans=["gpt-4o", "rater1"])
+    assert len(judged) == 80
+
+
+@pytest.mark.parametrize(
+    ("name", "labels"),
+    [("Total waste of money", (2, 2)), ("Mean Girls", (2.5, 1.5)), ("Average speed of a train?", (0, 1))],
+)
+def test_item_that_is_called_as_a_summary_stays(name: str, labels: tuple[float, float]) -> None:
+    texts = [*(f"sentence {k}" for k in N), name]
+    raters = {f"rater{j + 1}": [*(float((k + j) % 2) for k in N), float(labels[j])] for j in (0, 1)}
+    assert assay.look(pl.DataFrame({"text": texts, **raters})).labels.n_items == 21
+
+
+@pytest.mark.parametrize("names", [
+    ("ana_run1", "ana_run2", "ben_run1", "ben_run2"),
+    ("Anna - Round 1", "Anna - Round 2", "Lee - Round 1", "Lee - Round 2"),
+    ("pass1_ana", "pass1_ben", "pass2_ana", "pass2_ben"),
+])  # fmt: skip
+def test_runs_of_people_with_any_names(names: tuple[str, ...]) -> None:
+    table = pl.DataFrame({"id": N, **dict(zip(names, (A, B, C, A), strict=True))})
+    labels = assay.read(table)
+    assert (len(labels.humans), len(labels), labels.has_repeats) == (2, 80, True)
+
+
+def test_rated_systems_in_objects_are_not_judges(tmp_path: Path) -> None:
+    rows = []
+    for k in N:
+        rated = [("gpt-4o", A[k]), ("mixtral", B[k])]
+        outputs = [{"model": name, "response": f"text {k} of {name}", "overall_score": x} for name, x in rated]
+        rows.append({"instruction": f"do {k}", "annotator": "ana" if k % 2 else "ben", "completions": outputs})
+    try:
+        read = assay.look(records(tmp_path, rows)).labels
+    except DataError:
+        read = None
+    assert read is None or not read.judges
+
+
+def test_mean_of_the_raters_is_not_a_judge() -> None:
+    mean = [(x + y) / 2 for x, y in zip(A, B, strict=True)]
+    table = pl.DataFrame({"id": N, "fluency": mean, "rater1_fluency": A, "rater2_fluency": B,
+                          "tone": mean[::-1], "rater1_tone": A[::-1], "rater2_tone": B[::-1]})  # fmt: skip
+    assert (assay.read(table).humans, assay.read(table).judges) == (("rater1", "rater2"), ())
+
+
+def test_items_do_not_become_annotators_next_to_rated_models() -> None:
+    table = pl.DataFrame({"id": TWICE, "model": MODELS, "human_rating": again(A), "llm_score": ONE_EACH})
+    with pytest.raises(DataError, match="'model' contains only models") as error:
+        assay.read(table)
+    assert {choice.get("annotator") for _, choice in error.value.choices} == {"model"}
+
+
+@pytest.mark.parametrize("column", ["condition", "source", "ai", "role"])
+def test_condition_of_participants_is_no_kind(column: str) -> None:
+    cells = {"ai": ["yes", "no"], "role": ["annotator", "judge"]}.get(column, ["human", "ai"])
+    rows = [(f"P{p}", f"s{k}", cells[p % 2], (A, B, C, B)[p][k]) for p in range(4) for k in N]
+    table = pl.DataFrame(rows, schema=["participant", "story", column, "rating"], orient="row")
+    assert assay.read(table).humans == ("P0", "P1", "P2", "P3")
+
+
+def test_criteria_of_a_person_are_not_offered_as_two_people() -> None:
+    table = pl.DataFrame({"id": TWICE, "judge": MODELS, "human_fluency": again(A), "human_tone": again(B),
+                          "fluency": ONE_EACH, "tone": ONE_EACH[::-1]})  # fmt: skip
+    with pytest.raises(DataError) as error:
+        assay.read(table)
+    assert "humans" not in error.value.advised
+
+
+def test_criterion_whose_name_is_the_end_of_another_is_kept() -> None:
+    table = pl.DataFrame(
+        {"id": N, "relevance": A, "answer_relevance": B, "llm_relevance": C, "llm_answer_relevance": B[::-1]}
+    )
+    with pytest.raises(DataError) as error:
+        assay.read(table)
+    labels = assay.read(table, **error.value.choices[0][1])
+    assert (labels.humans, labels.judges, len(labels)) == (("human",), ("llm",), 80)
+    assert labels.criteria == ("answer_relevance", "relevance")
+
+
+@pytest.mark.parametrize("names", [("SD Sharma", "Avg Singh", "Average Joe"), ("Maj", "Lars", "Ida")])
+def test_people_whose_names_are_words_of_averages(names: tuple[str, ...]) -> None:
+    table = pl.DataFrame({"id": N, **dict(zip(names, (A, B, C), strict=True))})
+    with pytest.raises(DataError, match="are they annotators") as error:
+        assay.read(table)
+    assert len(assay.read(table, **error.value.choices[0][1])) == 60
+
+
+def test_person_called_human_makes_no_judges_of_several_others() -> None:
+    rows = [(k, who, of[k]) for who, of in (("human", A), ("ana", B), ("ben", C)) for k in N]
+    table = pl.DataFrame(rows, schema=["item", "annotator", "label"], orient="row")
+    assert assay.read(table).humans == ("ana", "ben", "human")
+
+
+def test_contrast_of_names_offers_that_all_are_human() -> None:
+    names = ("expert_1", "expert_2", "novice_1", "novice_2")
+    table = pl.DataFrame({"id": N, **dict(zip(names, (A, B, C, A), strict=True))})
+    with pytest.raises(DataError, match="could be judges") as error:
+        assay.read(table)
+    everyone = next(choice for words, choice in error.value.choices if "all are human" in words)
+    assert len(assay.read(table, **everyone).humans) == 4
+
+
+def test_flags_of_texts_are_not_annotators() -> None:
+    yes = [k % 2 for k in N]
+    table = pl.DataFrame(
+        {"text": [f"a text {k}" for k in N], "label": yes, "has_url": yes[::-1], "is_reply": [0, 1] * 10}
+    )
+    with pytest.raises(DataError, match="no column with the annotators") as error:
+        assay.read(table)
+    assert not error.value.choices
+
+
+def test_people_next_to_gold_labels_are_annotators_first() -> None:
+    table = pl.DataFrame({"id": N, "gold": A, "ana": B, "ben": C})
+    with pytest.raises(DataError, match="are they annotators") as error:
+        assay.read(table)
+    assert assay.read(table, **error.value.choices[0][1]).humans == ("ana", "ben")
+
+
+def test_person_next_to_runs_of_judges() -> None:
+    rows = [(k, name, run, A[k], (B, C)[run][k]) for k in N for name in ("gpt-4o", "claude-3") for run in (0, 1)]
+    table = pl.DataFrame(rows, schema=["id", "judge", "run", "human", "score"], orient="row")
+    with pytest.raises(DataError, match="a person's labels, or a description") as error:
+        assay.read(table)
+    labels = assay.read(table, **error.value.choices[0][1])
+    assert dict(labels.labels.group_by("annotator").len().iter_rows()) == {"human": 20, "gpt-4o": 40, "claude-3": 40}
+
+
+def test_columns_of_criteria_that_are_named_as_people_and_judges() -> None:
+    table = pl.DataFrame({"id": N, "fluency": A, "tone": B, "llm_fluency": C, "llm_tone": A[::-1]})
+    labels = assay.look(table, humans=["fluency", "tone"], judges=["llm_fluency", "llm_tone"]).labels
+    assert (labels.humans, labels.judges, labels.criteria) == (("human",), ("llm",), ("fluency", "tone"))
