@@ -102,7 +102,9 @@ def test_dropped_file_shows_roles_analyses_and_command(client: Client) -> None:
     assert "my sheet.csv Remove my sheet.csv 30 rows × 6 columns" in said
     assert "120 labels, 30 items, 3 humans, 1 judge, ordinal:1-5" in said
     assert roles(html)["Mean"] == "computed (ignored)"
-    assert "Assumed that 'gpt-4o' is a judge (by name). Tick the judges " in said, "the page has a control for it"
+    assert "Assumed that 'gpt-4o' is a judge (by name), and 'Ann', 'Bob', 'Cho' human. Tick the judges " in said, (
+        "the page has a control for it"
+    )
     assert "Assumed scale 1-5. If wrong, set the scale " in said
     assert "✓ replacement test (gpt-4o)" in said
     assert re.search(r"assay report 'my sheet.csv' --expertise crowd --wide --item ID .*--judges gpt-4o", said)

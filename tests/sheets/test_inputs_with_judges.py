@@ -401,6 +401,13 @@ def test_people_and_judges_who_are_columns_hold_the_labels(humans, judges, tmp_p
     assert (labels.humans, labels.judges) == (tuple(humans), tuple(judges))
     assert len(labels) == 40 * (len(humans) + len(judges))
     assert "coverage" in labels.items.columns
+    assert any("'coverage' kept as item metadata: not in humans or judges" in note for note in labels.reading.notes)
+
+
+def test_people_who_are_named_only_because_of_models_names_are_not_all_people(tmp_path):
+    columns = merged(np.random.default_rng(4), ("Ann", "Bob", "Cho", "gpt-4o"))
+    labels = assay.read(wide(tmp_path, columns), humans=["gpt-4o"], judges=["Ann"])
+    assert (labels.humans, labels.judges) == (("Bob", "Cho", "gpt-4o"), ("Ann",))
 
 
 def test_judge_with_equal_runs_keeps_them(tmp_path):

@@ -632,17 +632,17 @@ def _refuse_marks(part: LabelColumn, missing: Sequence[Label] | None) -> None:
     marks = strip_spaces(doubtful).unique(maintain_order=True).to_list()
     rows = part.rows(part.labels.is_in(doubtful.implode()).fill_null(False))
     choices = [(sentences.mark_is(marks, "missing values"), {"missing": [*(missing or ()), *marks]})]
-    if missing is None:
+    others = strip_spaces(distinct.filter(~distinct.is_in(doubtful.implode())))
+    if missing is None and plain_numbers(others).is_null().all():
         # Next to words, `none` is a category more often than a missing label.
-        others = strip_spaces(distinct.filter(~distinct.is_in(doubtful.implode())))
-        first = {one.lower() for one in marks} == {"none"} and plain_numbers(others).is_null().all()
+        first = {one.lower() for one in marks} == {"none"}
         choices.insert(0 if first else 1, (sentences.mark_is(marks, "categories"), {"missing": []}))
     category = "missing=[]" if missing is None else "list all categories with scale='nominal:...'"
     raise DataError(
         f"{part.about()} such as '{marks[0]}' ({rows}) can be missing values or categories: set "
         f"missing={[*(missing or ()), *marks]} if they are missing values, or {category} if they are categories",
         advised=choices[0][1],
-        choices=choices,
+        choices=choices if len(choices) > 1 else (),
     )
 
 

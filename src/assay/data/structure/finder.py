@@ -109,12 +109,17 @@ class StructureSearch(WideSearch):
         return self._unread() if once else self.wide()
 
     def _with_named_columns(self) -> Stated:
-        """What the user has specified; people and judges who are columns of the table hold its labels."""
+        """What the user has specified; people and judges who are columns of the table are those that hold its labels.
+
+        Humans who all have names of models are named only because of that, and are not all of them.
+        """
         stated = self.stated
         further = (stated.columns, stated.annotator, None if "label" in stated.by_name else stated.label)
         if not stated.people <= set(self.views) or any(one is not None for one in further):
             return stated
         if not (stated.humans and stated.judges) or stated.shape not in (None, "wide") or stated.split_columns:
+            return stated
+        if len(model_names(stated.humans)) == len(stated.humans):
             return stated
         if any(self._witness(n)[0] >= NAMES_PEOPLE for key in self._keys for n in key):
             return stated

@@ -66,6 +66,7 @@ class Role:
 _EVIDENCE: Mapping[str, Evidence] = {
     "by name": "named", "name of a model": "named", "as specified": "stated", "listed in judges": "stated",
     "listed in exclude": "stated", "not in columns": "stated",
+    "not in humans or judges": "stated",
 }  # fmt: skip
 """Evidence by the reason of a role; other reasons describe the rows."""
 

@@ -102,7 +102,8 @@ class WideSearch(LongSearch):
         elif not judges and stated.alone and stated.shape is None and stated.columns is None and crossing is None:
             self._ask_people_or_questions(labels, options)
         for name in (n for n, (kind, _) in roles.items() if kind == "unknown" and n not in labels):
-            why = self._why_metadata(name) if stated.columns is None else "not in columns"
+            given = "not in humans or judges" if stated.people and stated.people == {*labels} else "not in columns"
+            why = self._why_metadata(name) if stated.columns is None else given
             roles[name] = ("item column", why)
         columns = []
         for name, view in self.views.items():
@@ -251,8 +252,8 @@ class WideSearch(LongSearch):
         others = [n for n in labels if n not in people]
         gold = [n for n in self.views if n not in labels and self._by_name(n) == "gold" and compared is None
                 and on_one_scale(self.views[n], self.views[labels[0]])]  # fmt: skip
-        if people and others and not asked:
-            choices.insert(0, (words.are_judges(others, [*people]), {**choices[0][1], "judges": others}))
+        if {n.lower() for n in people} - {"ann"} and others and not asked:  # Ann is a name, too
+            choices.insert(1, (words.are_judges(others, [*people]), {**choices[0][1], "judges": others}))
         elif gold:
             both = {"columns": [n for n in self.views if n in gold or n in labels], "humans": gold, "judges": labels}
             choices.insert(1, (words.are_judges(labels, gold), {**choices[0][1], **both}))
