@@ -33,6 +33,9 @@ from assay.data.structure.role_names import (
 )
 from assay.data.structure.roles import Doubt, Role, RoleKind, Structure
 
+MOST_KINDS = 12
+"""Values of a column with the kinds of annotators."""
+
 SWAPPED = 0.1
 """How much more labels can agree within annotators than within items: more suggests that the two are exchanged."""
 
@@ -85,19 +88,18 @@ class LongSearch(AnnotatorSearch):
         """Ask whether the annotators that another column calls machines are judges; return whether one does."""
         if self.stated.judges is not None or self.stated.humans is not None:
             return False
+        kinds = {
+            HUMAN_FLAG: (TRUE, FALSE), MACHINE_FLAG: (FALSE, TRUE), KIND: (PEOPLE_KINDS, MACHINE_KINDS),
+        }  # fmt: skip
         for name, view in self.views.items():
-            cells = {str(cell).lower() for cell in view.distinct.to_list()}
-            flag = HUMAN_FLAG.fullmatch(self.plain[name]) or MACHINE_FLAG.fullmatch(self.plain[name])
-            if not flag and not KIND.fullmatch(self.plain[name]):
+            person, machine = next((of for form, of in kinds.items() if form.fullmatch(self.plain[name])), ((), ()))
+            cells = {str(cell).lower() for cell in view.distinct.head(MOST_KINDS).to_list()} if machine else set()
+            if name == who or len(cells) < 2 or not cells <= {*person, *machine}:
                 continue
-            told = {*TRUE, *FALSE} if flag else {*PEOPLE_KINDS, *MACHINE_KINDS}
-            if name == who or len(cells) < 2 or not cells <= told:
-                continue
-            machine = {*(FALSE if HUMAN_FLAG.fullmatch(self.plain[name]) else TRUE)} if flag else {*MACHINE_KINDS}
             pairs = (
                 pl.DataFrame({"who": self.views[who].texts, "is": view.texts.str.to_lowercase()}).drop_nulls().unique()
             )
-            judges = pairs.filter(pl.col("is").is_in(machine))["who"].to_list()
+            judges = pairs.filter(pl.col("is").is_in([*machine]))["who"].to_list()
             if pairs["who"].is_unique().all() and judges and len(judges) < pairs.height:
                 options["judges"] = natural(judges)
                 self.questions.append(Doubt(possible_judges(options["judges"], words.by_column(name)),
@@ -111,7 +113,7 @@ class LongSearch(AnnotatorSearch):
                   and n not in self.excluded and v.could_be_labels]  # fmt: skip
         people = [n for n in others if self._described(n, key) not in (None, (key.who,))
                   and any(on_one_scale(self.views[n], self.views[o]) for o in labels)]  # fmt: skip
-        if people and len(labels) == 1 and self.stated.humans is None and self.stated.judges is None:
+        if people and len(labels) == 1 and self.stated.alone and not self.stated.people:
             judges = {"judges": [*options.get("judges", ())]}
             with_people = words.holds_labels_of_person(people), {"humans": people, **judges}
             choices = with_people, (words.describes_items(people), judges)
@@ -223,7 +225,7 @@ class LongSearch(AnnotatorSearch):
         """A long table in which a role is missing."""
         stated, named = self.stated, self._named_annotator()
         item = stated.item or self._named_item(named or "")
-        if named is None and stated.annotator is None and self._ask_columns_of_labels(item):
+        if named is None and stated.annotator is None and stated.alone and self._ask_columns_of_labels(item):
             return self._asked_who()
         found = {"item": item, "annotator": stated.annotator or named}
         if stated.label is None:

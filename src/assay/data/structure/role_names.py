@@ -41,18 +41,7 @@ KIND = re.compile(r"((rater|annotator|evaluator|grader|labell?er|coder|worker|ju
 """Plain names of columns with the kind of each annotator."""
 
 TRUE, FALSE = ("true", "1", "yes", "1.0"), ("false", "0", "no", "0.0")
-PEOPLE_KINDS = (
-    "human",
-    "humans",
-    "person",
-    "people",
-    "expert",
-    "experts",
-    "crowd",
-    "crowdworker",
-    "annotator",
-    "rater",
-)
+PEOPLE_KINDS = ("human", "humans", "person", "people", "expert", "experts", "crowd", "annotator", "rater")
 MACHINE_KINDS = ("llm", "model", "ai", "judge", "machine", "bot", "auto", "automatic", "automated", "llm judge")
 """Cells, in lower case, of a column that says what kind of annotator each is."""
 
@@ -222,11 +211,8 @@ def crossed_names(names: Sequence[str]) -> CrossedNames | None:
             first = numbered[1] or (scores[0] >= scores[1] and not numbered[0])
             role = "repeat" if any(numbered) else "criterion"
             template = f"annotator{mark}{role}" if first else f"{role}{mark}annotator"
-            unsure = (
-                ""
-                if scores[0] != scores[1] or any(numbered)
-                else f"as in '{names[0]}', but the order of the two is uncertain"
-            )
+            sure = scores[0] != scores[1] or any(numbered)
+            unsure = "" if sure else f"as in '{names[0]}', but the order of the two is uncertain"
             annotators = (left if first else right for left, right in pairs)
             return CrossedNames(template, dict(zip(names, annotators, strict=True)), unsure)
     return None

@@ -84,7 +84,8 @@ class TableSearch:
     def name_judges(self, names: Sequence[str], options: dict[str, Any], *, of_columns: bool = False) -> None:
         """Find annotators with names of models, if the user has not specified the judges.
 
-        Annotators who are ``of_columns`` could also be no annotators, and their other columns' too.
+        Where annotators are columns, those with other names than people's are asked about however many they are, and
+        the question also says who is then human.
         """
         if self.stated.judges is not None or self.stated.humans is not None:
             return
@@ -104,7 +105,7 @@ class TableSearch:
             reason = f"{'the name differs' if len(models) == 1 else 'names differ'} from {quote(people, 4)}"
         options["judges"] = models
         choices: list[Choice] = [(words.are_judges(models), {"judges": models})]
-        if not reason.startswith("name of") and not reason.startswith("names of") and len(names) - len(models) > 1:
+        if not reason.startswith(("name of", "names of")) and len(names) - len(models) > 1:
             choices.append((words.no_annotators(models), {"judges": (), "exclude": models}))
         if not model_names(models, names) and not reason.startswith("by name"):
             choices.append((words.all_human(), {"judges": []}))

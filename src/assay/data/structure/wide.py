@@ -212,7 +212,7 @@ class WideSearch(LongSearch):
         judges = [*options.get("judges", ()), *(self.stated.judges or ())]
         gold = [n for n, (kind, _) in roles.items() if kind == "gold" and self.views[n].filled and labels
                 and on_one_scale(self.views[n], self.views[labels[0]])]  # fmt: skip
-        if gold and labels and not self.stated.humans and {*labels} <= {*judges}:
+        if gold and self.stated.alone and not self.stated.humans and {*labels} <= {*judges}:
             person = {"columns": [n for n in self.views if n in gold or n in labels], "humans": gold, "judges": judges}
             choices = (words.holds_labels_of_person(gold), person), (words.are_gold(gold), {"judges": judges})
             self.questions.append(Doubt(words.gold_or_person(gold), choices))
@@ -512,6 +512,8 @@ class WideSearch(LongSearch):
     def _summaries(self, names: Sequence[str | None], views: Sequence[ColumnView]) -> list[str]:
         """The last rows that are named as summaries, with numbers below words."""
         last = len(names)
+        if last <= 2 or not SUMMARY_ROW.fullmatch(names[-1] or ""):
+            return []
         rows = list(zip(*(one.texts.to_list() for one in views), strict=True)) or [()] * last
         number = [[bool(cell and re.fullmatch(r"[-+]?[\d.,]+ ?%?", cell)) for cell in row if cell] for row in rows]
         while last > 2 and SUMMARY_ROW.fullmatch(names[last - 1] or "") and number[last - 1] and all(number[last - 1]):
