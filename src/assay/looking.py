@@ -129,7 +129,8 @@ class Look:
     @property
     def head(self) -> str:
         """The source, its size and its layout in one line."""
-        shape = "" if self.shape is None else f", {words.SHAPES[self.shape]}"
+        within = [one.kind for one in self.columns if one.kind in ("criterion", "repeat") and self.shape == "wide"]
+        shape = "" if self.shape is None else f", {words.shape_of(self.shape, within)}"
         return f"{self.source}: {counted(self.n_rows, 'row')} × {counted(self.n_columns, 'column')}{shape}"
 
     def lines(self) -> list[str]:

@@ -135,6 +135,17 @@ def runs_next_to_a_person(folder: Path, rng: Rng) -> Given:
 
 
 @given
+def runs_next_to_people_with_names(folder: Path, rng: Rng) -> Given:
+    """A judge's reply differs in each row, and is not the item."""
+    people, runs = scores(rng, 40, 3).tolist(), scores(rng, 40, 3).tolist()
+    table = [(f"q{k}", r, f"reply {k}-{r}", *people[k], runs[k][r]) for k in range(40) for r in range(3)]
+    rows = [(f"q{k}", who, "", v) for k, of in enumerate(people) for who, v in zip(PEOPLE, of, strict=True)]
+    rows += [(f"q{k}", "gpt4o", "", v) for k, of in enumerate(runs) for v in of]
+    frame = pl.DataFrame(table, schema=["id", "run", "response", *PEOPLE, "gpt4o"], orient="row")
+    return Given(written(folder, frame), rows, asked=True)
+
+
+@given
 def person_next_to_rows_of_judges(folder: Path, rng: Rng) -> Given:
     person, judged = scores(rng, 40, 1)[:, 0].tolist(), scores(rng, 40, 3).tolist()
     names = ("gpt-4o", "claude-3-haiku", "mixtral-8x7b")
@@ -428,7 +439,7 @@ def test_metadata_that_differs_between_rows_of_an_item_is_noted():
     options = {"layout": "wide", "item": "id", "criterion": "criterion", "columns": ["ana", "ben"]}
     labels = assay.read(table, **options)
     assert labels.items.columns == ["item", "genre"]
-    assert any("rows of one item differ in them: seconds_read" in note for note in labels.reading.notes)
+    assert any("rows of one item differ: seconds_read" in note for note in labels.reading.notes)
     with pytest.raises(DataError, match="item 'a' has more than one row"):
         assay.read(table.with_columns(criterion=pl.lit("x")), **options)
 
@@ -439,6 +450,7 @@ def test_role_of_criteria_is_kept_where_another_role_changes():
                           "gpt4": [(k + k // 7) % 5 + 1 for k in range(80)]})  # fmt: skip
     seen = assay.look(table)
     assert {one.name: one.kind for one in seen.columns}["dimension"] == "criterion"
+    assert seen.head.endswith("one row per item and criterion, one column per annotator")
     options = seen.with_role("gpt4", "item column", {})
     assert options == {"layout": "wide", "item": "id", "criterion": "dimension", "columns": ["ana", "ben"]}
     assert seen.with_role("dimension", "repeat", {})["repeat"] == "dimension"

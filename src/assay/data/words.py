@@ -141,6 +141,12 @@ LABEL_REASON = "differs within items and within annotators"
 SUM_TO_ONE = "named after the labels; each row sums to 1"
 
 
+def shape_of(shape: str, within: Sequence[str] = ()) -> str:
+    """Return the layout of a table; an item of a wide one can have a row for each criterion or repeat (``within``)."""
+    of = "".join(f" and {kind}" for kind in within)
+    return SHAPES[shape].replace("one row per item", f"one row per item{of}") if shape == "wide" else SHAPES[shape]
+
+
 def _names(columns: Sequence[str], most: int = 4) -> str:
     return listing([f"'{name}'" for name in columns], most)
 

@@ -272,7 +272,7 @@ def _one_row_each(frame: pl.DataFrame, item: str, columns: Sequence[str]) -> tup
     several = each.select(pl.col(columns).list.n_unique().max())
     kept = [c for c in columns if (several[c][0] or 0) <= 1]
     left = [c for c in columns if c not in kept]
-    notes = [f"not kept, since rows of one item differ in them: {listing(left)}"] if left else []
+    notes = [f"not kept as item metadata, since rows of one item differ: {listing(left)}"] if left else []
     return each.select(item, pl.col(kept).list.first()), notes
 
 

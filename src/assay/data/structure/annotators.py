@@ -242,9 +242,10 @@ class AnnotatorSearch(KeySearch):
         return any(len(g) > 1 and any(is_human(n) and not self._belongs(n, item) for n in g) for g in groups)
 
     def _people_next_to(self, labels: Sequence[str], key: Sequence[str]) -> list[str]:
-        """Columns called as people or judges are, with one value for each item and on the scale of the labels."""
+        """Columns with one value for each item, on the scale of the labels; they or these are called as annotators."""
+        judged = bool(model_names(labels) or self.stated.people & {*labels})
         others = [n for n in self.views if n not in labels and n not in key and self._described(n, tuple(key))]
-        return [n for n in others if (is_human(n) or model_names([n])) and self.views[n].could_be_labels
+        return [n for n in others if (judged or is_human(n) or model_names([n])) and self.views[n].could_be_labels
                 and any(on_one_scale(self.views[n], self.views[o]) for o in labels)]  # fmt: skip
 
     def _ask_unnamed(self, key: Sequence[str], numbered: Sequence[str]) -> None:
