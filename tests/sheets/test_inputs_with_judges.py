@@ -94,6 +94,16 @@ def criteria_of_an_unnamed_person(folder: Path, rng: Rng) -> Given:
 
 
 @given
+def criteria_of_an_unnamed_person_before_the_judge(folder: Path, rng: Rng) -> Given:
+    """As a merge with a suffix for the second table leaves them."""
+    own, judged = merged(rng, CRITERIA), merged(rng, CRITERIA)
+    columns = own | {f"{name}_gpt4": cells for name, cells in judged.items()}
+    rows = [(f"i{k:02}", who, criterion, v) for who, of in (("human", own), ("gpt4", judged))
+            for criterion, cells in of.items() for k, v in enumerate(cells)]  # fmt: skip
+    return Given(wide(folder, columns), rows, asked=True)
+
+
+@given
 def criteria_of_an_unnamed_judge(folder: Path, rng: Rng) -> Given:
     """The other way round, and one criterion has no labels of people."""
     judged, own = merged(rng, ("faithfulness", "answer_relevancy")), merged(rng, ("faithfulness",))
@@ -168,6 +178,20 @@ def scores_with_explanations(folder: Path, rng: Rng) -> Given:
         "human": {"value": person[k]}}} for k in range(30)]  # fmt: skip
     both = {"model_graded_qa": judged, "human": person}
     right = [(f"x{k}", who, "", v) for who, own in both.items() for k, v in enumerate(own)]
+    return Given(records(folder, rows), right, asked=True)
+
+
+@given
+def objects_of_people_and_of_models(folder: Path, rng: Rng) -> Given:
+    labels = words(rng, ("Neg", "Pos", "Q"), 30)
+    names = dict(zip(("vee", "nora", "gpt-4o"), labels.values(), strict=True))
+    rows = []
+    for k in range(30):
+        people = {who: names[who][k] for who in ("vee", "nora")[: 1 + k % 2]}
+        models = {"gpt-4o": names["gpt-4o"][k], "haiku": names["vee"][k]}
+        rows.append({"thread": f"t{k}", "human_annotations": people, "llm_annotations": models})
+    right = [(row["thread"], who, "", label) for row in rows
+             for own in (row["human_annotations"], row["llm_annotations"]) for who, label in own.items()]  # fmt: skip
     return Given(records(folder, rows), right, asked=True)
 
 
@@ -386,7 +410,7 @@ def test_objects_that_are_not_read_are_noted(tmp_path: Path, rng: Rng) -> None:
         for k, own in enumerate(labels)]  # fmt: skip
     read = assay.read(records(tmp_path, rows))
     assert (read.humans, len(read)) == (("anna", "lin"), 120)
-    assert "'judge': objects with numbers, not read as labels" in read.reading.notes
+    assert "'judge': objects like answers, not read as labels" in read.reading.notes
 
 
 @pytest.mark.parametrize("name", INPUTS)
@@ -626,3 +650,30 @@ def test_columns_of_criteria_that_are_named_as_people_and_judges() -> None:
     table = pl.DataFrame({"id": N, "fluency": A, "tone": B, "llm_fluency": C, "llm_tone": A[::-1]})
     labels = assay.look(table, humans=["fluency", "tone"], judges=["llm_fluency", "llm_tone"]).labels
     assert (labels.humans, labels.judges, labels.criteria) == (("human",), ("llm",), ("fluency", "tone"))
+
+
+def test_person_who_agrees_with_three_judges_is_a_person() -> None:
+    """In each untied row, the person has the majority's label: with good judges, that is not rare."""
+    votes = [
+        ("yes", "yes", "yes", "no"),
+        ("no", "no", "yes", "no"),
+        ("no", "yes", "yes", "yes"),
+        ("yes", "no", "no", "no"),
+    ]
+    most = ["yes" if row.count("yes") > 2 else "no" for row in votes]
+    columns = dict(zip(("coder_JS", "gpt4_p1", "gpt4_p2", "gpt4_p3"), zip(*votes * 8, strict=True), strict=True))
+    table = pl.DataFrame({"id": range(32), **{name: list(own) for name, own in columns.items()}, "coder_MK": most * 8})
+    labels = assay.look(table).labels
+    assert (labels.humans, len(labels.judges)) == (("coder_JS", "coder_MK"), 3)
+
+
+def test_model_among_the_sessions_of_prodigy_is_asked_about(tmp_path: Path) -> None:
+    rows = []
+    for k in range(20):
+        task = {"text": f"t{k}", "_input_hash": k, "_task_hash": k, "options": [{"id": "A"}, {"id": "B"}]}
+        for j, who in enumerate(("d-anna", "d-ravi", "d-llm_gpt4")):
+            given = {"answer": "accept", "accept": ["AB"[(k + j) % 2]], "_annotator_id": who, "_session_id": who}
+            rows.append(task | given | {"_view_id": "choice"})
+    with pytest.raises(DataError, match="'d-llm_gpt4' could be a judge") as error:
+        assay.read(records(tmp_path, rows))
+    assert assay.read(records(tmp_path, rows), **error.value.advised).judges == ("d-llm_gpt4",)

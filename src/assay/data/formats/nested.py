@@ -116,8 +116,8 @@ def unfold(rows: Rows) -> Rows:
         raise DataError(f"{source}, {counts(tallies, 0)}")
     if notes:
         notes += [f"{listing([repr(n) for n in tallies])}: counts of labels, not read as labels"] if tallies else []
-        left = [n for n in cells if n not in tallies and any(n in one for one in found) and _like_answers(cells[n])]
-        notes += [f"{listing([repr(n) for n in left])}: objects with numbers, not read as labels"] if left else []
+        left = [n for n in cells if n not in tallies and any(n in one for one in found) and _like_answers(n, cells[n])]
+        notes += [f"{listing([repr(n) for n in left])}: objects like answers, not read as labels"] if left else []
         notes = [*outputs, *notes]
     if not notes:
         chosen = [
@@ -508,8 +508,10 @@ def _has_lists(value: Any) -> bool:
     return len(lists) > 1 and all(len(one) > 1 and all(isinstance(v, bool | int | float) for v in one) for one in lists)
 
 
-def _like_answers(values: Sequence[Any]) -> bool:
-    """Whether all cells are objects that have a number, as answers have."""
+def _like_answers(name: str, values: Sequence[Any]) -> bool:
+    """Whether all cells are objects that have a number, as answers have, or any values under the name of a judge."""
+    if model_names([plain_name(name)]) and values and all(isinstance(one, dict) for one in values if one):
+        return True
     there = [one for one in values if one]
     cells = [[*one.values()] if isinstance(one, dict) else [] for one in there]
     return bool(there) and all(
@@ -590,6 +592,10 @@ def _by_name(
     objects = [n for n in objects if len(every[n]) > 1 and not any(_tells_answer(k) for k in every[n])]
     varied = [n for n in objects if len(set(map(frozenset, keys[n]))) > 1]
     usual = [n for n in objects if _single(n) in LABELS or called(_single(n), "label")]
+    both = [n for n in objects if _holds_answers(n)]
+    apart = len(both) > 1 and sum(len(every[n]) for n in both) == len(set().union(*(every[n] for n in both)))
+    if apart and any(map(called_machines, both)):
+        return _of_several(records, both), [f"one row per answer in {listing(both)}: their keys are the annotators"]
     named = [n for n in usual if n in varied] or usual or (varied if len(varied) == 1 else [])
     if len(named) != 1:
         return None
@@ -605,6 +611,18 @@ def _by_name(
         if label is not None
     ]
     return found, [f"one row per answer in {name}: its keys are the annotators"]
+
+
+def _of_several(records: list[Record], names: Sequence[str]) -> list[Record]:
+    """One record per answer in several objects of annotators and labels: of people, and of models."""
+    rest = [{k: v for k, v in record.items() if k not in names} for record in records]
+    return [
+        {**about, NAMES: str(who), "label": label}
+        for record, about in zip(records, rest, strict=True)
+        for name in names
+        for who, label in (record.get(name) or {}).items()
+        if label is not None
+    ]
 
 
 def _tells_answer(key: str) -> bool:

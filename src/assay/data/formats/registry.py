@@ -350,7 +350,8 @@ class ReadSettings(FrameSettings, FormatSettings):
         "Annotator and criterion in the column names of a wide table, such as `annotator_criterion`.",
         details="`annotator / criterion` reads `Ann / clarity`, `criterion_annotator` reads `clarity_ann`; the text "
         "between the two words is the separator. `annotator_repeat` reads `A_1` and `A_2` as two labels of A. Of "
-        "`clarity` next to `gpt4_clarity`, the annotator is `human`; next to `human_clarity`, it is `judge`.",
+        "`clarity` next to `gpt4_clarity` (or, in the other order, `clarity_gpt4`), the annotator is `human`; next to "
+        "`human_clarity`, it is `judge`.",
     )
     format: str = option(
         "auto",

@@ -34,7 +34,7 @@ from assay.data.structure.role_names import (
     called_people,
     plain_name,
     question_of,
-    split_prefixes,
+    split_alone,
     voter_of,
 )
 from assay.data.structure.roles import ROWS
@@ -344,16 +344,14 @@ def split_annotators(rows: Rows, template: str) -> Rows:
             f"split_columns '{template}' has no order; write annotator and criterion with the text between them, "
             "such as split_columns='annotator_criterion', or annotator and repeat"
         )
-    alone = split_prefixes(rows.labels["annotator"].unique(maintain_order=True).to_list(), found[2])
-    if alone is not None and (found[1], found[3]) == ("annotator", "criterion"):
-        both = {
-            role: {name: pair[k] for name, pair in alone.items()} for k, role in enumerate(("annotator", "criterion"))
-        }
-        columns = {role: rows.labels["annotator"].replace_strict(names) for role, names in both.items()}
-        return replace(rows, labels=rows.labels.with_columns(**columns))
+    who = rows.labels["annotator"]
+    names = who.unique(maintain_order=True).to_list()
+    alone = split_alone(names, found[2], who_first=found[1] == "annotator")
+    if alone is not None and "criterion" in (found[1], found[3]):
+        parts = {role: {n: pair[k] for n, pair in alone.items()} for k, role in enumerate(("annotator", "criterion"))}
+        return replace(rows, labels=rows.labels.with_columns(**{k: who.replace_strict(v) for k, v in parts.items()}))
     # Without a text between them, each part ends in a number: P1R2.
     mark = re.escape(found[2]) or r"(?<=\d)(?=[^\W\d])"
-    names = rows.labels["annotator"].unique(maintain_order=True).to_list()
     # Names with several marks are split at the first or at the last: the one that gives fewer annotators and criteria.
     cuts = [{name: re.fullmatch(rf"(?s)(.+{least}){mark}(.+)", name) for name in names} for least in ("?", "")]
     cut = min(cuts, key=lambda one: sum(len({parts[k] for parts in one.values() if parts}) for k in (1, 2)))
@@ -362,7 +360,6 @@ def split_annotators(rows: Rows, template: str) -> Rows:
         raise DataError(f"{rows.reading.source}: column '{bad}' does not contain '{found[2]}' of split_columns=...")
     first = {name: parts[1].strip() for name, parts in cut.items() if parts is not None}
     second = {name: parts[2].strip() for name, parts in cut.items() if parts is not None}
-    who = rows.labels["annotator"]
     columns = {found[1]: who.replace_strict(first), found[3]: who.replace_strict(second)}
     return replace(rows, labels=rows.labels.with_columns(**columns))
 

@@ -162,32 +162,47 @@ class CrossedNames:
         return list(dict.fromkeys(self.annotator_of.values()))
 
 
-def split_prefixes(names: Sequence[str], mark: str) -> dict[str, tuple[str, str]] | None:
+def split_alone(names: Sequence[str], mark: str, *, who_first: bool = True) -> dict[str, tuple[str, str]] | None:
     """Split names into an annotator and a criterion where some are a criterion alone: ``clarity, gpt4_clarity``.
 
-    The annotator of a criterion alone is ``human`` next to judges, and ``judge`` next to people. None for other names.
+    The annotator of a criterion alone is ``human`` next to judges, and ``judge`` next to people. Without ``who_first``,
+    annotators come last: ``clarity, clarity_gpt4``. None for other names.
     """
-    ends = {one: [n for n in names if n.endswith(mark + one) and len(n) > len(mark + one)] for one in names}
-    found = sorted({long.removesuffix(mark + one) for one, longer in ends.items() for long in longer})
-    people, machines = [p for p in found if is_human(p)], model_names(found)
-    alone = [one for one, longer in ends.items() if longer]
-    # What several people have a prefix of is their mean or consensus; and a person next to both is not a judge.
-    if not mark or len(people) > 1 or bool(people) == bool(machines) or human_names(alone) or model_names(alone):
+    if not mark:
         return None
-    prefixes = [*people, *machines]
-    other = "human" if machines else "judge"
-    before = {n: next((p for p in prefixes if n.startswith(p + mark)), None) for n in names}
-    return {n: (other, n) if p is None else (p.strip(), n.removeprefix(p + mark).strip()) for n, p in before.items()}
+
+    def who_of(name: str, criterion: str) -> str | None:
+        end = f"{mark}{criterion}" if who_first else f"{criterion}{mark}"
+        cut = name.removesuffix(end) if who_first else name.removeprefix(end)
+        return cut if cut and cut != name else None
+
+    found = {one: [who for n in names if (who := who_of(n, one)) is not None] for one in names}
+    each = sorted({who for several in found.values() for who in several})
+    people, machines = [who for who in each if is_human(who)], model_names(each)
+    alone = [one for one, several in found.items() if several]
+    # What several people have a part of is their mean or consensus; and a person next to both is not a judge.
+    if len(people) > 1 or bool(people) == bool(machines) or human_names(alone) or model_names(alone):
+        return None
+    made = {}
+    for name in names:
+        parts = [(who, f"{who}{mark}" if who_first else f"{mark}{who}") for who in (*people, *machines)]
+        fits = [(who, part) for who, part in parts if (name.startswith if who_first else name.endswith)(part)]
+        who, part = fits[0] if fits else ("human" if machines else "judge", "")
+        criterion = name.removeprefix(part) if who_first else name.removesuffix(part)
+        made[name] = (who.strip(), criterion.strip())
+    return made
 
 
 def _crossed_with_unnamed(names: Sequence[str]) -> CrossedNames | None:
     """The names that combine an annotator and a criterion where some are a criterion alone; None if none are."""
     for mark in _BETWEEN:
-        found = split_prefixes(names, mark)
-        criteria = {criterion for _, criterion in (found or {}).values()}
-        if found is not None and len(criteria) > 1:
-            unnamed = tuple(n for n, (_, criterion) in found.items() if criterion == n)
-            return CrossedNames(f"annotator{mark}criterion", {n: who for n, (who, _) in found.items()}, "", unnamed)
+        for first in (True, False):
+            found = split_alone(names, mark, who_first=first)
+            criteria = {criterion for _, criterion in (found or {}).values()}
+            if found is not None and len(criteria) > 1:
+                template = f"annotator{mark}criterion" if first else f"criterion{mark}annotator"
+                unnamed = tuple(n for n, (_, criterion) in found.items() if criterion == n)
+                return CrossedNames(template, {n: who for n, (who, _) in found.items()}, "", unnamed)
     return None
 
 

@@ -14,6 +14,7 @@ import zipfile
 import zlib
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -347,6 +348,11 @@ class Prodigy(Export):
         if self.settings.dataset:
             who = who.removeprefix(f"{self.settings.dataset}-")
         yield answer(who, label, criterion, time=record.get("_timestamp"), about=about)
+
+    def rows(self) -> Rows:
+        # Sessions name people and models alike, so that names of models are asked about as in a plain table.
+        found = super().rows()
+        return replace(found, labels=found.labels.drop("kind"))
 
     def _answer(self, task: Record) -> tuple[str | None, Any, dict[str, Any]] | str:
         """(criterion, label, about) of one task, or the reason why it has none."""
