@@ -276,9 +276,10 @@ def computed_columns(
             if how is None:
                 continue
             # An annotator can agree with the others in every row of a small sheet, but gives no fractions.
-            human = how in ("majority", "median", "rounded mean") or (how == "mean" and views[name].whole)
-            if human and name not in suspects and not models.isdisjoint(group):
+            middle = how in ("majority", "median", "rounded mean")
+            if middle and name not in suspects and not models.isdisjoint(group):
                 continue  # with several judges, a person often has the majority's label in all rows
+            human = middle or (how == "mean" and views[name].whole)
             found[name] = Computed(name, how, group, human)
             break
     return list(found.values())
