@@ -394,13 +394,9 @@ def _assume_judges(ambiguities: list[str], judges: list[str]) -> list[str]:
     if not any("judge" in one for one in ambiguities):
         return [words.assumed_judges(judges)]
     found = possible_judges(judges)
-    said = []
-    for one in ambiguities:
-        reason, _, rest = one.removeprefix(found).lstrip(" (").partition(")")
-        why = "by name" if reason.startswith("name") or not reason else reason
-        rest = rest if rest.startswith(", and ") else ""
-        said.append(words.assumed_judges(judges, why, rest) if one.startswith(found) else one)
-    return said
+    return [
+        words.assumed_judges(judges, one.removeprefix(found)) if one.startswith(found) else one for one in ambiguities
+    ]
 
 
 def _scale_option(labels: Annotations, options: Mapping[str, Any]) -> dict[str, Any]:

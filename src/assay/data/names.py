@@ -12,6 +12,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from assay.data.words import model_reason
 from assay.errors import DataError, DesignError, counted, listing, unknown
 
 IN_MEMORY = "a table in memory"
@@ -762,7 +763,7 @@ def _unknown_kind(models: Sequence[str], judges: Sequence[str] | None, names: Se
     """Return the message for annotators with names of models, and the remedy."""
     people = list(models) if judges is not None else list(names)
     human = f"humans={people}" if len(people) <= MOST_LISTED else "a column 'kind' (human or judge)"
-    finding = possible_judges(models, "names of models" if len(models) > 1 else "name of a model")
+    finding = possible_judges(models, model_reason(models))
     return (
         f"{source}: {finding}. Name all judges with judges={[*(judges or ()), *models]}, or specify "
         f"the humans with {human}"

@@ -123,11 +123,22 @@ def human_counts_line(n_items: int, of_item: tuple[int, int], of_annotator: tupl
     )
 
 
-def assumed_judges(names: Sequence[str], reason: str = "by name", rest: str = "") -> str:
-    """Return the sentence on annotators that are assumed to be judges; ``rest`` is about the others."""
+def model_reason(names: Sequence[str]) -> str:
+    """Return the reason why annotators with these names could be judges."""
+    return "names of models" if len(names) > 1 else "name of a model"
+
+
+def assumed_judges(names: Sequence[str], finding: str = "") -> str:
+    """Return the sentence on annotators that are assumed to be judges.
+
+    ``finding`` is what a question says of them: in brackets its reason, and perhaps who is then human.
+    """
     quoted = listing([f"'{name}'" for name in names], 4)
-    are = "are judges" if len(names) > 1 else "is a judge"
-    return f"Assumed that {quoted} {are} ({reason}){rest}. Set judges=[...]"
+    of_model = f" ({model_reason(names)})"
+    if not finding or finding.startswith(of_model):
+        rest = finding.removeprefix(of_model)
+        finding = " (by name)" + (rest if rest.startswith(", and ") else "")  # what else follows is advice
+    return f"Assumed that {quoted} {'are judges' if len(names) > 1 else 'is a judge'}{finding}. Set judges=[...]"
 
 
 def and_human(names: Sequence[str]) -> str:
@@ -356,11 +367,9 @@ def describes_items(names: Sequence[str]) -> str:
 
 def gold_or_person(names: Sequence[str]) -> str:
     """Return the question about columns that could hold gold labels or people's, next to judges alone."""
-    return (
-        f"are {_names(names)} gold labels, or labels of people?"
-        if len(names) > 1
-        else (f"is '{names[0]}' a gold label, or the label of a person?")
-    )
+    if len(names) > 1:
+        return f"are {_names(names)} gold labels, or labels of people?"
+    return f"is '{names[0]}' a gold label, or the label of a person?"
 
 
 def are_gold(names: Sequence[str]) -> str:

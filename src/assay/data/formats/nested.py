@@ -23,7 +23,14 @@ from assay.data.formats import Rows
 from assay.data.names import model_names
 from assay.data.notations import are_labels, tallies_in
 from assay.data.structure.cells import total_of_counts
-from assay.data.structure.role_names import called, called_people, called_person_ids, is_human, plain_name
+from assay.data.structure.role_names import (
+    MACHINE_KINDS,
+    called,
+    called_people,
+    called_person_ids,
+    is_human,
+    plain_name,
+)
 from assay.data.words import counts
 from assay.errors import DataError, listing
 
@@ -93,7 +100,7 @@ def unfold(rows: Rows) -> Rows:
                 f"{source}: '{name}' contains spans of text (start, end, label), not one label per item; export one "
                 "row per item and annotator"
             )
-    named = any(called_people(plain_name(n)) == 2 for n in frame.columns if n not in cells)
+    named = _name_people(n for n in frame.columns if n not in cells)
     marked = {
         name: marks
         for name, values in cells.items()
@@ -241,6 +248,11 @@ def _parsed(column: pl.Series) -> list[Any] | None:
     return found if there and all(isinstance(one, list | dict) for one in there) else None
 
 
+def _name_people(names: Iterable[str]) -> bool:
+    """Whether a column or key is called as those of annotators are."""
+    return any(called_people(plain_name(name)) == 2 for name in names)
+
+
 def _as_objects(values: list[Any]) -> list[Any]:
     """Lists of objects, one per answer, that are written as an object of lists: ``{"rater": [...], "label": [...]}``.
 
@@ -337,7 +349,7 @@ def _objects(
     for record in records:
         rest = {k: v for k, v in record.items() if k not in lists}
         for name in lists:
-            of_models = called_machines(name) and not any(called_people(plain_name(k)) == 2 for k in rest)
+            of_models = _called_machines(name) and not _name_people(rest)
             for place, answer in enumerate(record.get(name) or (), 1):
                 who = next((k for k in answer if called_people(_last(k))), None)
                 who = who or (_key_of_model(answer) if of_models else None)
@@ -357,12 +369,10 @@ def _key_of_model(answer: Mapping[str, Any]) -> str | None:
                  if called(_last(k), "system") and isinstance(v, str) and model_names([v])), None)  # fmt: skip
 
 
-def called_machines(name: str) -> bool:
+def _called_machines(name: str) -> bool:
     """Whether a list is called as the answers of models are: ``llm_annotations``, ``judge_scores``."""
     first = plain_name(name).split()[0] if plain_name(name) else ""
-    return _holds_answers(name) and (
-        first in ("llm", "model", "judge", "ai", "machine", "auto") or bool(model_names([first]))
-    )
+    return _holds_answers(name) and (first in MACHINE_KINDS or bool(model_names([first])))
 
 
 def _flat(answer: Mapping[str, Any]) -> Record:
@@ -428,7 +438,7 @@ def _side_by_side(
     labels = [n for n in answers if _holds_answers(n)]
     if not answers:
         return None
-    if not people and (len(labels) != 1 or any(called_people(plain_name(n)) == 2 for n in cells)):
+    if not people and (len(labels) != 1 or _name_people(cells)):
         return None
     who = people[0] if people else None
     together = [n for n in answers if who is None or all(
@@ -468,7 +478,7 @@ def _criteria_by_place(
     DataError
         If no name says that they are labels, so that the places might be turns or sentences.
     """
-    if any(called_people(plain_name(n)) == 2 for n in cells):
+    if _name_people(cells):
         return None
     lists = [n for n in _of_kind(cells, list) if len(cells[n]) == len(records) and are_labels(cells[n])]
     lengths = {len(each) for n in lists for each in cells[n]}
@@ -539,7 +549,7 @@ def _by_person_and_criterion(
     for name in _of_kind(cells, dict):
         inner = [one for each in cells[name] for one in each.values()]
         outer = {key for each in cells[name] for key in each}
-        person = any(called_people(plain_name(n)) == 2 for n in records[0] if n != name)
+        person = _name_people(n for n in cells if n != name)
         label = _answer_next_to_comments(inner) if _holds_answers(name) and not person else None
         if label is not None and any(map(is_human, outer)):
             found = [
@@ -553,7 +563,7 @@ def _by_person_and_criterion(
         inside = {key for one in inner for key in one}
         criteria = [sum(called(plain_name(key), "questions") for key in keys) / len(keys) for keys in (outer, inside)]
         answer = all(map(_tells_answer, inside))  # {"correctness": {"score": 4}}: a label has no annotator
-        if answer or criteria[0] == criteria[1] or any(called_people(plain_name(key)) == 2 for key in inside):
+        if answer or criteria[0] == criteria[1] or _name_people(inside):
             raise DataError(
                 f"{source}: '{name}' contains an object of objects, and it is uncertain which keys are annotators, "
                 f"which criteria ({listing(sorted(outer), 3)}; {listing(sorted(inside), 3)}); export one row per label"
@@ -583,7 +593,7 @@ def _by_name(
     records: list[Record], cells: Mapping[str, Sequence[Any]], source: str
 ) -> tuple[list[Record], list[str]] | None:
     """An object of annotators and labels: ``{"Ann5": 1, "Ann3": 0}``."""
-    if any(called_people(plain_name(n)) == 2 for n in cells):
+    if _name_people(cells):
         return None
     keys = {n: [{k for k, v in one.items() if v is not None} for one in cells[n]] for n in _of_kind(cells, dict)}
     objects = [n for n in keys if all(_is_scalar(v) or v is None for one in cells[n] for v in one.values())]
@@ -594,8 +604,8 @@ def _by_name(
     usual = [n for n in objects if _single(n) in LABELS or called(_single(n), "label")]
     both = [n for n in objects if _holds_answers(n)]
     apart = len(both) > 1 and sum(len(every[n]) for n in both) == len(set().union(*(every[n] for n in both)))
-    if apart and any(map(called_machines, both)):
-        return _of_several(records, both), [f"one row per answer in {listing(both)}: their keys are the annotators"]
+    if apart and any(map(_called_machines, both)):
+        return _rows_by_name(records, both), [f"one row per answer in {listing(both)}: their keys are the annotators"]
     named = [n for n in usual if n in varied] or usual or (varied if len(varied) == 1 else [])
     if len(named) != 1:
         return None
@@ -604,17 +614,11 @@ def _by_name(
         same = sorted(cells[name][0])
         if total := total_of_counts(np.array([[one[key] for key in same] for one in cells[name]], float)):
             raise DataError(f"{source}, '{name}': {counts(same, total)}")
-    found = [
-        {**_without(record, name), NAMES: str(who), "label": label}
-        for record in records
-        for who, label in (record.get(name) or {}).items()
-        if label is not None
-    ]
-    return found, [f"one row per answer in {name}: its keys are the annotators"]
+    return _rows_by_name(records, [name]), [f"one row per answer in {name}: its keys are the annotators"]
 
 
-def _of_several(records: list[Record], names: Sequence[str]) -> list[Record]:
-    """One record per answer in several objects of annotators and labels: of people, and of models."""
+def _rows_by_name(records: list[Record], names: Sequence[str]) -> list[Record]:
+    """One record per answer in objects of annotators and labels: one object, or one of people and one of models."""
     rest = [{k: v for k, v in record.items() if k not in names} for record in records]
     return [
         {**about, NAMES: str(who), "label": label}

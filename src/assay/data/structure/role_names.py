@@ -168,18 +168,12 @@ def split_alone(names: Sequence[str], mark: str, *, who_first: bool = True) -> d
     The annotator of a criterion alone is ``human`` next to judges, and ``judge`` next to people. Without ``who_first``,
     annotators come last: ``clarity, clarity_gpt4``. None for other names.
     """
-    if not mark:
-        return None
-
-    def who_of(name: str, criterion: str) -> str | None:
-        end = f"{mark}{criterion}" if who_first else f"{criterion}{mark}"
-        cut = name.removesuffix(end) if who_first else name.removeprefix(end)
-        return cut if cut and cut != name else None
-
-    found = {one: [who for n in names if (who := who_of(n, one)) is not None] for one in names}
-    each = sorted({who for several in found.values() for who in several})
+    cuts = [(n[: at.start()], n[at.end() :]) for n in names for at in re.finditer(re.escape(mark), n) if mark]
+    pairs = {(left, right) if who_first else (right, left) for left, right in cuts}
+    whole = {*names}
+    known = {(who, criterion) for who, criterion in pairs if who and criterion in whole}
+    each, alone = (sorted({pair[k] for pair in known}) for k in (0, 1))
     people, machines = [who for who in each if is_human(who)], model_names(each)
-    alone = [one for one, several in found.items() if several]
     # What several people have a part of is their mean or consensus; and a person next to both is not a judge.
     if len(people) > 1 or bool(people) == bool(machines) or human_names(alone) or model_names(alone):
         return None

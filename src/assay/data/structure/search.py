@@ -89,25 +89,26 @@ class TableSearch:
         """
         if self.stated.judges is not None or self.stated.humans is not None:
             return
-        models, reason = model_names(names, names), ""
-        if models:
-            reason = "names of models" if len(models) > 1 else "name of a model"
-        else:
+        models, contrast = model_names(names, names), False
+        reason = words.model_reason(models)
+        named = bool(models)
+        if not models:
             models = [n for n in names if n in _AI and all(len(o) > len(n) for o in names if o != n)]
             reason = "by name"
         if not models:
             people = human_names(names)
             models = [n for n in names if n not in people]
             few = len(models) <= len(people) or of_columns
-            contrast = len(names) == 2 and {plain_name(n) for n in people} & _HUMAN
-            if not models or not ((len(people) > 1 and few) or contrast):
+            of_two = len(names) == 2 and {plain_name(n) for n in people} & _HUMAN
+            contrast = bool(models) and bool((len(people) > 1 and few) or of_two)
+            if not contrast:
                 return
             reason = f"{'the name differs' if len(models) == 1 else 'names differ'} from {quote(people, 4)}"
         options["judges"] = models
         choices: list[Choice] = [(words.are_judges(models), {"judges": models})]
-        if not reason.startswith(("name of", "names of")) and len(names) - len(models) > 1:
+        if not named and len(names) - len(models) > 1:
             choices.append((words.no_annotators(models), {"judges": (), "exclude": models}))
-        if not model_names(models, names) and not reason.startswith("by name"):
+        if contrast:
             choices.append((words.all_human(), {"judges": []}))
         said = possible_judges(models, reason)
         rest = [n for n in names if n not in models]

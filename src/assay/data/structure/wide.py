@@ -86,7 +86,7 @@ class WideSearch(LongSearch):
             self._ask_judges_or_systems(people, options)
         self._ask_copies(labels, item, within)
         if crossing is None and stated.columns is None:
-            self._ask_gold(labels, roles, options)
+            self._ask_gold(labels, options)
         judges = {*options.get("judges", ()), *(stated.judges or ())}
         if stated.shape != "wide" and stated.columns is None:
             self._check_annotator_column(labels)
@@ -205,16 +205,21 @@ class WideSearch(LongSearch):
             if self.views[name].n_values > 1 and self._belongs(name, [item]):
                 self._confirm(words.same_for_criteria(name, within["criterion"]), {"criterion": within["criterion"]})
 
-    def _ask_gold(
-        self, labels: Sequence[str], roles: Mapping[str, tuple[RoleKind, str]], options: Mapping[str, Any]
-    ) -> None:
+    def _gold_next_to(self, labels: Sequence[str]) -> list[str]:
+        """The columns of gold labels on the scale of the labels."""
+        gold = [n for n in self.views if n not in labels and self.other_role(n)[0] == "gold"]
+        return [n for n in gold if labels and on_one_scale(self.views[n], self.views[labels[0]])]
+
+    def _with_gold(self, gold: Sequence[str], labels: Sequence[str], judges: Sequence[str]) -> dict[str, list[str]]:
+        """The options that read gold labels as those of people, next to judges."""
+        return {"columns": [n for n in self.views if n in (*gold, *labels)], "humans": [*gold], "judges": [*judges]}
+
+    def _ask_gold(self, labels: Sequence[str], options: Mapping[str, Any]) -> None:
         """Ask whether gold labels next to judges alone are those of a person, with whom judges can be compared."""
-        judges = [*options.get("judges", ()), *(self.stated.judges or ())]
-        gold = [n for n, (kind, _) in roles.items() if kind == "gold" and self.views[n].filled and labels
-                and on_one_scale(self.views[n], self.views[labels[0]])]  # fmt: skip
+        judges, gold = [*options.get("judges", ()), *(self.stated.judges or ())], self._gold_next_to(labels)
         if gold and self.stated.alone and not self.stated.humans and {*labels} <= {*judges}:
-            person = {"columns": [n for n in self.views if n in gold or n in labels], "humans": gold, "judges": judges}
-            choices = (words.holds_labels_of_person(gold), person), (words.are_gold(gold), {"judges": judges})
+            person = words.holds_labels_of_person(gold), self._with_gold(gold, labels, judges)
+            choices = person, (words.are_gold(gold), {"judges": judges})
             self.questions.append(Doubt(words.gold_or_person(gold), choices))
 
     def _is_short_text_of_model(self, name: str) -> bool:
@@ -250,13 +255,12 @@ class WideSearch(LongSearch):
         ]  # fmt: skip
         parts = [re.fullmatch(r"(.+?)([ _.-]+)\d+", n) for n in labels]
         others = [n for n in labels if n not in people]
-        gold = [n for n in self.views if n not in labels and self._by_name(n) == "gold" and compared is None
-                and on_one_scale(self.views[n], self.views[labels[0]])]  # fmt: skip
+        gold = self._gold_next_to(labels) if compared is None else []
         if {n.lower() for n in people} - {"ann"} and others and not asked:  # Ann is a name, too
             choices.insert(1, (words.are_judges(others, [*people]), {**choices[0][1], "judges": others}))
         elif gold:
-            both = {"columns": [n for n in self.views if n in gold or n in labels], "humans": gold, "judges": labels}
-            choices.insert(1, (words.are_judges(labels, gold), {**choices[0][1], **both}))
+            both = {**choices[0][1], **self._with_gold(gold, labels, labels)}
+            choices.insert(1, (words.are_judges(labels, gold), both))
         stems = {one.groups() for one in parts if one}
         if all(parts) and len(stems) == 1:
             name, mark = stems.pop()
