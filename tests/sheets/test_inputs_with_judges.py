@@ -586,6 +586,16 @@ def test_criteria_of_a_person_are_not_offered_as_two_people() -> None:
     assert "humans" not in error.value.advised
 
 
+def test_label_of_an_item_is_not_offered_for_each_criterion() -> None:
+    rows = [(k, name, c, A[k], (B, C)[j][k]) for k in N for j, name in enumerate(MODELS[:2]) for c in CRITERIA]
+    table = pl.DataFrame(rows, schema=["id", "judge", "criterion", "human", "score"], orient="row")
+    with pytest.raises(DataError) as error:
+        assay.read(table)
+    assert "humans" not in error.value.advised
+    labels = assay.read(table, **error.value.advised, humans=["human"])
+    assert any("'human' has the same label for each 'criterion' of an item" in note for note in labels.reading.notes)
+
+
 def test_criterion_whose_name_is_the_end_of_another_is_kept() -> None:
     table = pl.DataFrame(
         {"id": N, "relevance": A, "answer_relevance": B, "llm_relevance": C, "llm_answer_relevance": B[::-1]}
@@ -609,6 +619,13 @@ def test_person_called_human_makes_no_judges_of_several_others() -> None:
     rows = [(k, who, of[k]) for who, of in (("human", A), ("ana", B), ("ben", C)) for k in N]
     table = pl.DataFrame(rows, schema=["item", "annotator", "label"], orient="row")
     assert assay.read(table).humans == ("ana", "ben", "human")
+
+
+def test_look_says_the_reason_of_a_judge_as_the_question_does() -> None:
+    names = ("Coder A", "Coder B", "Dobs (if conflict)")
+    table = pl.DataFrame({"id": N, **dict(zip(names, (A, B, C), strict=True)), "gpt-4o": A[::-1]})
+    assumed = "Assumed that 'gpt-4o' is a judge (by name), and 'Coder A', 'Coder B', 'Dobs (if conflict)' human."
+    assert any(one.startswith(assumed) for one in assay.look(table).ambiguities)
 
 
 def test_contrast_of_names_offers_that_all_are_human() -> None:

@@ -39,6 +39,7 @@ from assay.data.structure.role_names import (
 )
 from assay.data.structure.roles import ROWS
 from assay.data.values import MARKS, parse_numbers
+from assay.data.words import same_for_criteria
 from assay.errors import AssayError, DataError, counted, listing, require, unknown
 from assay.estimation.result import Exclusion
 
@@ -297,8 +298,12 @@ def stack_named(rows: Rows, names: Iterable[str], members: Sequence[str], label:
     once = frame.unique(members, keep="first", maintain_order=True)
     found = [once.drop_nulls(n).select(*kept, pl.lit(n).alias(who), pl.col(n).alias(label)) for n in named]
     labels = pl.concat([frame.drop(named), *found], how="diagonal_relaxed")
-    note = f"one label for each item, from a column next to the annotators' labels: {listing(named)}"
-    return replace(rows, labels=labels, reading=rows.reading.add_notes(note))
+    notes = [f"one label for each item, from a column next to the annotators' labels: {listing(named)}"]
+    if len(members) > 1:
+        of_item = frame.group_by(members[0]).agg(pl.col(named).n_unique()).select(pl.col(named).max())
+        alike = [n for n in named if of_item[n][0] == 1]
+        notes += [same_for_criteria(n, members[1]) for n in alike]
+    return replace(rows, labels=labels, reading=rows.reading.add_notes(*notes))
 
 
 def number_rows(rows: Rows, options: Sequence[Mapping[str, Any]]) -> Rows:
@@ -478,7 +483,8 @@ def stack_criteria(rows: Rows, columns: Sequence[str]) -> Rows:
 
 def _enum_texts(frame: pl.DataFrame, columns: Sequence[str]) -> tuple[pl.DataFrame, dict[str | None, tuple[str, ...]]]:
     """Convert columns of categories to text, so that they can be stacked; also return the orders that they declare."""
-    kinds = {name: frame.schema[name] for name in columns}
+    schema = frame.schema
+    kinds = {name: schema[name] for name in columns}
     orders: dict[str | None, tuple[str, ...]] = {
         name: tuple(kind.categories.to_list()) for name, kind in kinds.items() if isinstance(kind, pl.Enum)
     }

@@ -113,7 +113,9 @@ class LongSearch(AnnotatorSearch):
                   and n not in self.excluded and v.could_be_labels]  # fmt: skip
         people = [n for n in others if self._described(n, key) not in (None, (key.who,))
                   and any(on_one_scale(self.views[n], self.views[o]) for o in labels)]  # fmt: skip
-        if people and len(labels) == 1 and self.stated.alone and not self.stated.people:
+        # Next to several criteria, one value for each item says nothing about any of them.
+        single = len(labels) == 1 and key.criterion is None
+        if people and single and self.stated.alone and not self.stated.people:
             judges = {"judges": [*options.get("judges", ())]}
             with_people = words.holds_labels_of_person(people), {"humans": people, **judges}
             choices = with_people, (words.describes_items(people), judges)
