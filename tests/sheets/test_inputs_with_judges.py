@@ -166,6 +166,27 @@ def person_next_to_rows_of_judges(folder: Path, rng: Rng) -> Given:
     return Given(written(folder, frame), rows, asked=True)
 
 
+@given
+def judge_next_to_rows_of_people(folder: Path, rng: Rng) -> Given:
+    judged, people = scores(rng, 40, 1)[:, 0].tolist(), scores(rng, 40, 3).tolist()
+    table = [(f"r{k}", who, people[k][j], judged[k]) for k in range(40) for j, who in enumerate(("ana", "ben", "cho"))]
+    rows: list[Row] = [(item, who, "", v) for item, who, v, _ in table]
+    rows += [(f"r{k}", "gpt4_label", "", v) for k, v in enumerate(judged)]
+    frame = pl.DataFrame(table, schema=["text_id", "annotator", "label", "gpt4_label"], orient="row")
+    return Given(written(folder, frame), rows, asked=True)
+
+
+@given
+def judge_next_to_rows_of_people_and_criteria(folder: Path, rng: Rng) -> Given:
+    judged, people = scores(rng, 80, 1)[:, 0].tolist(), scores(rng, 80, 2).tolist()
+    table = [(f"r{k // 2}", who, ("clarity", "depth")[k % 2], people[k][j], judged[k])
+             for k in range(80) for j, who in enumerate(("ana", "ben"))]  # fmt: skip
+    rows: list[Row] = [row[:4] for row in table]
+    rows += [(f"r{k // 2}", "llama-3-8b", ("clarity", "depth")[k % 2], v) for k, v in enumerate(judged)]
+    frame = pl.DataFrame(table, schema=["text_id", "annotator", "criterion", "label", "llama-3-8b"], orient="row")
+    return Given(written(folder, frame), rows, asked=True)
+
+
 # -- objects --------------------------------------------------------------------------------------------------
 
 
@@ -694,3 +715,18 @@ def test_model_among_the_sessions_of_prodigy_is_asked_about(tmp_path: Path) -> N
     with pytest.raises(DataError, match="'d-llm_gpt4' could be a judge") as error:
         assay.read(records(tmp_path, rows))
     assert assay.read(records(tmp_path, rows), **error.value.advised).judges == ("d-llm_gpt4",)
+
+
+def test_judge_next_to_rows_of_people_can_describe_the_items(tmp_path: Path, rng: Rng) -> None:
+    path = judge_next_to_rows_of_people(tmp_path, rng).source
+    with pytest.raises(DataError, match="'gpt4_label' has one value for each item: a judge's labels") as error:
+        assay.read(path)
+    assert {text: options["judges"] for text, options in error.value.choices} == {
+        "'gpt4_label' is a judge": ["gpt4_label"],
+        "'gpt4_label' describes the items": [],
+    }
+    labels = assay.read(path, judges=[])
+    assert (labels.judges, "gpt4_label" in labels.items.columns) == ((), True)
+    # Lengths are not on the scale of the labels.
+    other = pl.read_csv(path).with_columns(pl.col("gpt4_label") * 17).rename({"gpt4_label": "gpt4_length"})
+    assert assay.read(other).judges == ()

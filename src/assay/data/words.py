@@ -383,6 +383,12 @@ def person_of_items(names: Sequence[str]) -> str:
     return f"{_names(names)} {has} one value for each item: a person's labels, or a description of the item?"
 
 
+def judge_of_items(names: Sequence[str]) -> str:
+    """Return the question about columns with one value for each item, next to labels of people."""
+    has = "have" if len(names) > 1 else "has"
+    return f"{_names(names)} {has} one value for each item: a judge's labels, or a description of the item?"
+
+
 def combined(template: str) -> str:
     """Return the reason of a column whose name combines two roles, after a first reason."""
     return f", its name combines annotator and {'repeat' if 'repeat' in template else 'criterion'}"

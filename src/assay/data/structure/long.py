@@ -31,7 +31,7 @@ from assay.data.structure.role_names import (
     human_names,
     is_human,
 )
-from assay.data.structure.roles import Doubt, Role, RoleKind, Structure
+from assay.data.structure.roles import IGNORED, Choice, Doubt, Role, RoleKind, Structure
 
 MOST_KINDS = 12
 """Values of a column with the kinds of annotators."""
@@ -82,6 +82,8 @@ class LongSearch(AnnotatorSearch):
             self.name_judges(names, options)
         if kind is None and {*names} <= {*options.get("judges", self.stated.judges or ())}:
             self._ask_people_of_items(key, labels, options)
+        elif kind is None and "judges" not in options:
+            self._ask_judges_of_items(key, labels)
         return Structure("long", tuple(columns), options, self._asked(), tuple(self.errors))
 
     def _ask_machines(self, who: str, options: dict[str, Any]) -> bool:
@@ -120,6 +122,19 @@ class LongSearch(AnnotatorSearch):
             with_people = words.holds_labels_of_person(people), {"humans": people, **judges}
             choices = with_people, (words.describes_items(people), judges)
             self.questions.append(Doubt(words.person_of_items(people), choices))
+
+    def _ask_judges_of_items(self, key: RowKey, labels: Sequence[str]) -> None:
+        """Ask whether a column called as a model is, next to labels of people alone, has a judge's labels."""
+        unit = (*key.item, key.criterion) if key.criterion else tuple(key.item)
+        others = [n for n in model_names(self.views) if n not in (*key.members, *labels, *self.excluded)
+                  and self.views[n].could_be_labels and self.other_role(n)[0] not in IGNORED]  # fmt: skip
+        judges = [n for n in others if self._belongs(n, unit)
+                  and any(on_one_scale(self.views[n], self.views[o]) for o in labels)]  # fmt: skip
+        # Next to several columns of labels, one value for each item says nothing about any of them.
+        if judges and len(labels) == 1 and self.stated.judges is None and self.stated.alone:
+            choices: list[Choice] = [(words.are_judges(judges), {"judges": judges})]
+            choices.append((words.describes_items(judges), {"judges": []}))
+            self.questions.append(Doubt(words.judge_of_items(judges), tuple(choices)))
 
     def _only_marks(self, key: RowKey) -> str:
         """The problem of several columns with one mark or nothing, in a table without labels; empty without them."""
