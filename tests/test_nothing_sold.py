@@ -109,7 +109,7 @@ def test_no_command_grants_useless_votes(judge):
     assert good["replacement"] == "✓"
 
 
-@pytest.mark.slow
+@pytest.mark.simulation
 def test_useless_judges_are_sold_in_few_studies():
     sold = dict.fromkeys(USELESS, 0)
     for seed in range(20):

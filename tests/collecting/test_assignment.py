@@ -150,7 +150,7 @@ def test_overlap_is_exact_without_repeated_items(site):
     assert set(Counter(itertools.chain(*had.values())).values()) == {3}
 
 
-@pytest.mark.parametrize("seed", [0, *(pytest.param(n, marks=pytest.mark.slow) for n in (1, 2, 3))])
+@pytest.mark.parametrize("seed", [0, *(pytest.param(n, marks=pytest.mark.simulation) for n in (1, 2, 3))])
 @pytest.mark.parametrize(
     ("people", "items", "overlap", "quota", "together"),
     [(6, 20, 3, 10, False), (3, 18, 2, 12, True), (5, 15, 4, 12, False)],
@@ -248,7 +248,7 @@ def uneven(chance: random.Random) -> float:
 
 def few_seeds(number: int, *, more: int = 6) -> list[Any]:
     """A number of seeds, more for slow tests."""
-    return [*range(number), *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(number, more))]
+    return [*range(number), *(pytest.param(seed, marks=pytest.mark.simulation) for seed in range(number, more))]
 
 
 COMING_AND_GOING: dict[str, tuple[tuple[int, int, int, int], dict[str, Any]]] = {

@@ -125,7 +125,7 @@ def honest(rng: np.random.Generator, people: int, each: int, world: str, bad: st
     return {one.person for one in out_of_line(values, errors, (False, False, True), far_below_others(values))}
 
 
-@pytest.mark.slow
+@pytest.mark.simulation
 @pytest.mark.parametrize(("people", "each"), [(6, 40), (15, 60), (40, 25)])
 @pytest.mark.parametrize("world", ["alike", "differ", "camps"])
 def test_honest_annotators_are_marked_in_few_studies(people: int, each: int, world: str) -> None:

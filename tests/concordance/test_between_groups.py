@@ -146,7 +146,7 @@ class TestGroupsOfAnnotators:
         with pytest.raises(DesignError, match="'gender' has 1 values"):
             disagreement(labels_of(study(1), ["f"] * 8), by="gender", method="none")
 
-    @pytest.mark.slow
+    @pytest.mark.simulation
     def test_alike_groups_differ_significantly_in_five_percent(self, monkeypatch: pytest.MonkeyPatch) -> None:
         # Binomial: .05 of 300 has a standard error of .0126. The test by assignments holds its level with any number of
         # them; a tenth of them takes a third of the time, and p-values are multiples of .001.

@@ -84,7 +84,7 @@ def exchangeable(rng: np.random.Generator, n: int, share: float) -> np.ndarray:
     return np.where(rng.random((n, 4)) < 0.25, rng.random((n, 4)) < share, truth).astype(float)
 
 
-@pytest.mark.slow
+@pytest.mark.simulation
 @pytest.mark.parametrize(("n", "share"), [(60, 0.5), (60, 0.05), (20, 0.2)])
 def test_permutation_p_holds_level_for_exchangeable_judge(n, share):
     rng = np.random.default_rng(n)

@@ -92,7 +92,7 @@ def truths() -> dict[str, dict[str, float]]:
     return json.loads(TRUTHS.read_text())
 
 
-@pytest.mark.slow
+@pytest.mark.simulation
 @pytest.mark.parametrize("design", DESIGNS)
 def test_truths_on_file_match_300_000_items(design):
     assert truths_of(design) == pytest.approx(truths()[design], rel=1e-9)
@@ -118,7 +118,7 @@ def covered(names, design: str, n: int, simulations: int, seed: int = 0, **how) 
     return {name: hits[name] / simulations for name in names}
 
 
-@pytest.mark.slow
+@pytest.mark.simulation
 @pytest.mark.parametrize("n", [50, 200])
 @pytest.mark.parametrize("design", DESIGNS)
 def test_intervals_cover(design, n):
@@ -129,7 +129,7 @@ def test_intervals_cover(design, n):
         assert low <= share <= high, f"{name}: {share:.3f}"
 
 
-@pytest.mark.slow
+@pytest.mark.simulation
 @pytest.mark.parametrize("k", [4, 8])
 def test_f_intervals_cover_a_population_of_annotators(k):
     """New annotators each time: intervals over items are too narrow for ICC(A,1), those from F are not."""

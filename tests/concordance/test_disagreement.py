@@ -186,13 +186,13 @@ def test_guessed_category_is_detected_and_equal_ones_are_not():
     assert "Humans: no category has significantly lower agreement than the others." in equal
 
 
-@pytest.mark.slow
+@pytest.mark.simulation
 @pytest.mark.parametrize("n", [30, 60, 200])
 def test_equal_categories_are_seldom_called_worse(n):
     assert sum(bool(named) for named in named_less(100, n, 0.4)) <= stats.binom.ppf(0.999, 100, 0.05)
 
 
-@pytest.mark.slow
+@pytest.mark.simulation
 @pytest.mark.parametrize("n", [30, 60, 200])
 def test_intervals_of_specific_agreement_hold(n):
     """Each of a pair gives the category itself with .6, else one by its share: P = p + .36 (1 − p)."""

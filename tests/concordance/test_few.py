@@ -142,7 +142,7 @@ def test_patterns_that_a_statistic_does_not_tell_apart_are_one():
     np.testing.assert_allclose(merged, categories.curve(kappa, patterns, 50, many=5000), rtol=1e-7)
 
 
-@pytest.mark.slow
+@pytest.mark.simulation
 @pytest.mark.parametrize("items", [15, 200])
 @pytest.mark.parametrize("rate", [0.05, 0.1])
 def test_intervals_of_a_rare_label_hold_where_raters_differ(items, rate):
@@ -238,7 +238,7 @@ def test_rank_interval_near_one_reaches_bias_corrected_value():
     assert hits["here"] >= 50
 
 
-@pytest.mark.slow
+@pytest.mark.simulation
 @pytest.mark.parametrize(("m", "share"), [(2, 0.5), (2, 0.05), (5, 0.2), (5, 0.05)])
 def test_intervals_of_few_items_hold(m, share):
     """A few cells of docs/coverage.md, from the script that makes it."""
@@ -282,7 +282,7 @@ def test_rmse_interval_covers_t3_tails():
 
 
 # Of 80 intervals that cover 95% fewer than 90% do in one study of 30, of 400 fewer than 93% in one of 30 as well.
-@pytest.mark.slow
+@pytest.mark.simulation
 @pytest.mark.parametrize(("degrees", "studies", "least"), [(3, 80, 0.9), (1e6, 400, 0.93)])
 def test_root_mean_squares_hold_where_tails_are_heavy(degrees, studies, least):
     rng = np.random.default_rng(11)

@@ -366,7 +366,7 @@ def shown_for_one_judge(seeds: int, **world) -> int:
     return found
 
 
-@pytest.mark.slow
+@pytest.mark.simulation
 @pytest.mark.parametrize(
     ("size", "world"),
     [((5, 3, 60), {}), ((12, 6, 60), {"shared": 0.5}), ((12, 3, 30), {"shared": 0.9}), ((5, 3, 60), {"unequal": 0.5})],
@@ -433,7 +433,7 @@ def test_illusion_is_detected_by_default():
     assert "name a column with by=..." in grading_scale_study(three_benchmarks(1), by="none").summary()
 
 
-@pytest.mark.slow
+@pytest.mark.simulation
 def test_equal_benchmarks_are_rarely_called_inflated():
     assert illusions(50) <= stats.binom.ppf(0.999, 50, 0.05)
     assert illusions(50, spreads=(0.12, 0.12, 0.12), noise=(0.12, 0.12, 0.12)) <= stats.binom.ppf(0.999, 50, 0.05)

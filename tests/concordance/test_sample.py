@@ -243,7 +243,7 @@ def used_differently(seed: int, spread: float, noise: float = 0.0) -> Annotation
     return Annotations.from_frame(frame, judges=["gpt", "llama"], scale=Interval(0, 10), conditions=["scale"])
 
 
-@pytest.mark.slow
+@pytest.mark.simulation
 def test_no_scale_is_better_because_these_raters_use_it_differently():
     shown = {"random": 0, "fixed": 0}
     for seed in range(30):
@@ -260,7 +260,7 @@ def test_better_scale_is_still_detected():
     assert all(f.filter(pl.col("judge") == "gpt")["significant"].any() for f in found)
 
 
-@pytest.mark.slow
+@pytest.mark.simulation
 @pytest.mark.parametrize("unequal", [False, True])
 @pytest.mark.parametrize("m", [3, 5, 10])
 def test_intervals_cover_the_icc_of_a_population_of_annotators(m, unequal):

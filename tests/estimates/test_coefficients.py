@@ -106,7 +106,7 @@ def test_what_does_not_fit_is_refused() -> None:
         assay.estimate(twice, target="coefficients", regress=["length", "double"])
 
 
-@pytest.mark.slow
+@pytest.mark.simulation
 @pytest.mark.parametrize(("some", "noise"), [(40, 0.5), (120, 0.5), (120, 5.0)])
 def test_coverage_of_coefficients(some: int, noise: float) -> None:
     """150 studies, SE .018; the judge's regression is biased by .4 and nearly never covers."""

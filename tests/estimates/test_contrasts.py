@@ -161,7 +161,7 @@ def test_contrast_is_difference_of_means_and_pairing_narrows_it():
     assert both["n"] == 80
 
 
-@pytest.mark.slow
+@pytest.mark.simulation
 def test_judge_preference_is_not_a_difference():
     """The judge says +.09 and more where the truth is 0; a difference is shown in at most 5%, and .95 are covered."""
     shown, covered, judge = [], [], []
@@ -388,7 +388,7 @@ def same_outputs(seed: int, design: str) -> tuple[assay.Annotations, float]:
     return keep_rows(whole, pl.Series(kept) | ~person), truth
 
 
-@pytest.mark.slow
+@pytest.mark.simulation
 @pytest.mark.parametrize("design", ["alike", "apart", "loads"])
 def test_differences_of_these_outputs_cover_the_difference_of_these(design):
     """100 studies: standard error .0218."""
@@ -404,7 +404,7 @@ def test_differences_of_these_outputs_cover_the_difference_of_these(design):
     assert np.mean(narrower) < 0.9
 
 
-@pytest.mark.slow
+@pytest.mark.simulation
 @pytest.mark.parametrize("design", [*DESIGNS, "alike"])
 def test_differences_cover_however_outputs_were_drawn(design):
     """The judge adds .4 to one system; the truth is 0. 150 studies: standard error .0178."""

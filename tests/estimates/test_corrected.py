@@ -244,7 +244,7 @@ def test_rogan_gladen_is_its_closed_form():
     assert "Rogan–Gladen" in found.summary()
 
 
-@pytest.mark.slow
+@pytest.mark.simulation
 def test_rogan_gladen_covers():
     inside = [
         row["low"][1] <= 0.3 <= row["high"][1]

@@ -59,7 +59,7 @@ def test_judge_drift_is_separated_from_system_change():
     assert "model m-1 → m-2" in words
 
 
-@pytest.mark.slow
+@pytest.mark.simulation
 def test_intervals_cover_and_the_systems_are_blamed_in_five_of_a_hundred():
     judge, system, shown = [], [], []
     for seed in range(200):

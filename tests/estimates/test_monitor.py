@@ -38,7 +38,7 @@ def test_false_alarms_are_few_over_whole_trajectories(p0):
     assert sum(alarm(rng, p0, known=True) is not None for _ in range(200)) / 200 <= 0.05 + 2 * 0.0154
 
 
-@pytest.mark.slow
+@pytest.mark.simulation
 @pytest.mark.parametrize("p0", [0.02, 0.3, 0.5])
 @pytest.mark.parametrize("baseline", [300, 2000])
 def test_false_alarms_are_rare_for_any_baseline(p0, baseline):

@@ -88,7 +88,7 @@ def at_the_edge(seed: int) -> assay.Annotations:
     return assay.Annotations.from_frame(frame, judges=["judge"], scale="0-1", items=items)
 
 
-@pytest.mark.slow
+@pytest.mark.simulation
 def test_route_error_is_at_most_alpha_without_true_difference():
     offered = [assay.route(at_the_edge(seed), signal="sure", epsilon=0.1).share > 0 for seed in range(300)]
     assert np.mean(offered) <= 0.05 + 2 * 0.0126

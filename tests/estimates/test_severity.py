@@ -116,7 +116,7 @@ def test_options_that_do_not_fit_are_refused() -> None:
         assay.estimate(labels, annotators=["r1"], **ASKED)
 
 
-@pytest.mark.slow
+@pytest.mark.simulation
 @pytest.mark.parametrize("confounded", [False, True])
 def test_bias_and_coverage_with_and_without_adjustment(confounded: bool) -> None:
     """150 studies, SE .018: 40 sources × 6 raters, severity sd .6, two raters an output."""

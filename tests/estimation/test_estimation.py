@@ -948,7 +948,7 @@ def test_share_interval_and_p_value_use_score():
     assert np.isnan(one.p(1.0))
 
 
-@pytest.mark.slow
+@pytest.mark.simulation
 @pytest.mark.parametrize("n", [60, 200])
 @pytest.mark.parametrize(
     ("method", "transform", "of"),

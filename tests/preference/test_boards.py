@@ -231,7 +231,7 @@ def rates(people: list[float], judge: list[float], n: int, studies: int) -> tupl
     return float(np.mean(flips)), float(np.mean(wrong)), float(np.mean(covered))
 
 
-@pytest.mark.slow
+@pytest.mark.simulation
 @pytest.mark.parametrize("studies", [60])
 def test_reversals_are_found_without_false_positives(studies):
     """In 300 studies of 600 items: reversals in 1.00, and in .00 for a judge with the humans' order."""
@@ -268,7 +268,7 @@ def test_what_covariates_are_worth_is_said_of_each_who_where_there_are_several()
     assert covariate_lines(pl.DataFrame(rows[1:2]), 0.95) == []
 
 
-@pytest.mark.slow
+@pytest.mark.simulation
 @pytest.mark.parametrize("studies", [120])
 @pytest.mark.parametrize(
     ("people", "judge"),

@@ -268,7 +268,7 @@ def test_without_its_votes_a_rating_does_not_depend_on_their_order_or_side():
         np.testing.assert_allclose(one.table["estimate"].to_numpy(), other.table["estimate"].to_numpy(), rtol=1e-9)
 
 
-@pytest.mark.slow
+@pytest.mark.simulation
 @pytest.mark.parametrize("ties", ["davidson", "half", "drop"])
 def test_intervals_cover_the_truth(ties):
     truth = assay.ratings(votes_of(drawn(40_000, seed=99)), ties=ties, method="none")

@@ -334,7 +334,7 @@ def test_true_correlation_of_1_is_recovered():
     assert np.mean(held) >= 0.9
 
 
-@pytest.mark.slow
+@pytest.mark.simulation
 @pytest.mark.usefixtures("without_resamples")
 @pytest.mark.parametrize(("objects", "correlation"), [(6, 0.0), (6, 1.0), (10, 0.7), (16, 0.0), (40, 1.0)])
 def test_structural_intervals_cover(objects, correlation):

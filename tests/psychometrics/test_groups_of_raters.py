@@ -66,7 +66,7 @@ def test_columns_of_items_and_annotators_are_distinguished() -> None:
         assay.rater_model(labels, by="sex", **QUICK)
 
 
-@pytest.mark.slow
+@pytest.mark.simulation
 @pytest.mark.usefixtures("few_checks")
 def test_groups_that_do_not_differ_are_significant_as_often_as_stated() -> None:
     """Eight raters of one population, in two groups; without adjustment, at the level of 5%."""

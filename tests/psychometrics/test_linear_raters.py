@@ -217,7 +217,7 @@ def test_linear_model_finds_a_bias_and_not_a_real_gap():
     assert " points [" in found.summary()
 
 
-@pytest.mark.slow
+@pytest.mark.simulation
 @pytest.mark.usefixtures("few_checks")
 def test_intervals_of_the_linear_model_cover():
     """φ and ψ of 40 tables each, 5 raters: standard error of a share of 200 dependent intervals about .018."""
@@ -245,7 +245,7 @@ def test_intervals_of_the_linear_model_cover():
         assert bias.max() < 4, (name, bias)
 
 
-@pytest.mark.slow
+@pytest.mark.simulation
 def test_chains_of_the_linear_model_agree_with_the_quick_fit():
     pytest.importorskip("numpyro")
     made = measured(80, criteria=2, seen=0.8, seed=6)

@@ -334,7 +334,7 @@ def test_a_large_table_of_raters_who_share_teachers_alone_arrives(monkeypatch):
     assert len(assay.rater_model(labels, **asked | {"starts": 1}).fitted.modes) == 1
 
 
-@pytest.mark.slow
+@pytest.mark.simulation
 @pytest.mark.real_data
 def test_classroom_observations_arrive(real_data):
     """The CLASS table: 19 raters, 1,710 lessons with one rater each, teachers shared."""
@@ -691,7 +691,7 @@ def test_the_command_prints_raters_and_fairness(tmp_path, capsys):
     assert "Differential severity by dialect" in page.read_text()
 
 
-@pytest.mark.slow
+@pytest.mark.simulation
 @pytest.mark.usefixtures("few_checks")
 def test_familywise_error_rate_without_bias():
     """A real gap between groups, six raters alike: family-wise error at 5%, with the error of 30 studies."""

@@ -226,7 +226,7 @@ def test_a_rater_upside_down_is_named_and_one_by_chance_is_not():
     assert sum(bool(upside_down("chance", seed)) for seed in range(60)) <= 6
 
 
-@pytest.mark.slow
+@pytest.mark.simulation
 @pytest.mark.usefixtures("few_checks")
 @pytest.mark.parametrize(("studies", "most"), [(20, 3)])
 def test_what_raters_think_of_subjects_is_not_of_their_group(studies, most):

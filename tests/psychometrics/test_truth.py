@@ -44,7 +44,7 @@ def test_variances_have_no_bias_that_shows(missing, tables):
     assert (np.abs(found.mean(axis=0) - truth) < 4 * error).all()
 
 
-@pytest.mark.slow
+@pytest.mark.simulation
 def test_intervals_cover_what_they_say():
     held: dict[str, list[bool]] = {}
     for seed in range(80):

@@ -352,7 +352,7 @@ def test_needed_epsilon_uses_interval_options():
     assert nobody.sample_size.reason == "no annotator has enough items"
 
 
-@pytest.mark.slow
+@pytest.mark.simulation
 @pytest.mark.parametrize(("m", "n"), [(3, 15), (3, 30), (4, 60), (5, 200)])
 def test_needed_epsilon_interval_covers(m, n):
     from assay.estimation.options import IntervalSettings
@@ -380,7 +380,7 @@ def ends_of(by_item: np.ndarray, times: int, n: int, m: int) -> np.ndarray:
     return simulated.ends(SETTINGS, 0.15)[:, 0]
 
 
-@pytest.mark.slow
+@pytest.mark.simulation
 def test_four_in_five_of_the_studies_that_are_planned_tell():
     """For undecided pilots, the only ones with a sample size, of judges as good as annotators, worse, and between."""
     rates = []

@@ -109,7 +109,7 @@ def test_human_agreement_equals_agreement():
     assert (mine.estimate, mine.low, mine.high) == pytest.approx((theirs.estimate, theirs.low, theirs.high), abs=1e-9)
 
 
-@pytest.mark.slow
+@pytest.mark.simulation
 @pytest.mark.parametrize(
     "name",
     [

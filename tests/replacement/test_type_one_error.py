@@ -1,7 +1,7 @@
 """A judge exactly at the boundary of the null, rho_h − rho_f = epsilon: how often is it rejected?
 
 Where counts of wins, ties and losses decide, the error rate is a sum over all counts, exact. The rest is
-simulated; ``-m slow`` runs the long versions. ``benchmarks/type_one_error.py`` prints the tables of the docs.
+simulated; ``-m simulation`` runs the longest versions. ``benchmarks/type_one_error.py`` prints the tables of the docs.
 """
 
 from __future__ import annotations
@@ -220,7 +220,7 @@ def test_alt_test_from_labels_holds_its_level(n):
     assert passes < 0.02
 
 
-@pytest.mark.slow
+@pytest.mark.simulation
 @pytest.mark.parametrize(
     ("epsilon", "m", "n"),
     [(0.1, 3, 30), (0.15, 5, 50), (0.2, 3, 100), (0.1, 5, 200), (0.2, 5, 30), (0.15, 3, 200)],
@@ -232,7 +232,7 @@ def test_alt_test_from_labels_holds_its_level_in_many_studies(epsilon, m, n):
     assert passes < 0.02
 
 
-@pytest.mark.slow
+@pytest.mark.simulation
 def test_clustered_items_inflate_errors_without_clusters():
     """100 items of 10 documents, half of them alike, at the boundary; unlike ones are those of the tests above."""
     noise = boundary(0.15)
@@ -249,7 +249,7 @@ def test_clustered_items_inflate_errors_without_clusters():
     assert np.mean(rejected["document"]) == pytest.approx(LEVEL, abs=0.035)
 
 
-@pytest.mark.slow
+@pytest.mark.simulation
 def test_alt_test_one_study_at_a_time():
     """A table has the p-values and verdict of the arrays, whose level the tests above hold in thousands of studies."""
     passed = []

@@ -282,7 +282,7 @@ def test_lda_has_the_priors_of_mallet():
     )
 
 
-@pytest.mark.slow
+@pytest.mark.simulation
 @pytest.mark.filterwarnings("ignore")
 def test_planted_topics_are_found_after_umap():
     pytest.importorskip("umap", reason='needs the extra "topics"')

@@ -450,7 +450,7 @@ def put_to_test(kind: str, how: str, n: int, m: int, seed: int) -> AltTest:
     return alt_test(planted(kind, n, m, seed), how, expertise="expert", score=score, method="none")
 
 
-@pytest.mark.slow
+@pytest.mark.simulation
 @pytest.mark.parametrize("kind", ["95/5", "80/20", "50/50", "1-5", "piled"])
 @pytest.mark.parametrize("how", ["coin", "constant", "lazy", "copy", "most of a copy"])
 def test_useless_judges_never_replace(kind, how):

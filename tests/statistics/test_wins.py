@@ -504,7 +504,7 @@ def test_exact_test_rejects_true_hypothesis_in_at_most_5_percent(n):
     assert n < 15 or min(worst) > 0.035
 
 
-@pytest.mark.slow
+@pytest.mark.simulation
 @pytest.mark.parametrize("n", range(5, 61))
 def test_exact_test_level_holds_over_fine_grid(n):
     for epsilon in EPSILONS:

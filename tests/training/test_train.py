@@ -871,7 +871,7 @@ def vectors_of_words(texts: list[str]) -> np.ndarray:
     return np.array(found)
 
 
-@pytest.mark.slow
+@pytest.mark.simulation
 def test_five_kinds_of_rules_are_learnt():
     """See docs/training.md. Ridge on the mean fails if order matters; no method predicts a new teacher."""
     labels, planted = taught(480, seed=21)

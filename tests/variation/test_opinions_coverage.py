@@ -13,7 +13,7 @@ from assay.estimation.intervals import Estimate
 from assay.variation.distances import ItemDistances, JudgeDistribution, LabelSlots, item_distances
 from assay.variation.intervals import LeaveOuts, RatioSample, jackknife, repeated_slope, slope_hc3
 
-pytestmark = pytest.mark.slow
+pytestmark = pytest.mark.simulation
 
 STUDIES = 400
 """Studies of a cell: a standard error of .011 at a rate of .95. Intervals are those of arrays, a tenth of the time of a

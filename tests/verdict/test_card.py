@@ -285,7 +285,7 @@ def test_card_of_two_annotators_explains_missing_cells():
     )
 
 
-@pytest.mark.slow
+@pytest.mark.simulation
 @pytest.mark.parametrize("gap", [1.0, 0.4])
 @pytest.mark.parametrize("systems", [2, 4])
 def test_card_fails_judge_drawn_like_annotators_in_at_most_one_of_twenty_studies(systems, gap):

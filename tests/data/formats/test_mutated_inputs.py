@@ -1,6 +1,6 @@
 """Mutated inputs through every reader: a table, or an `AssayError`, and nothing else.
 
-A small share runs by default, 4,000 with ``pytest -m slow``, or the number in the environment variable
+A small share runs by default, 4,000 with ``pytest -m simulation``, or the number in the environment variable
 ``ASSAY_INPUTS``. Every input is determined by its number: ``mutated(number)`` recreates the input of a failure.
 """
 
@@ -347,7 +347,7 @@ def test_read_some_mutated_inputs(tmp_path):
     of_all(tmp_path, range(SHARE))
 
 
-@pytest.mark.slow
+@pytest.mark.simulation
 @pytest.mark.parametrize("start", range(0, ALL, ALL // 8))
 def test_read_all_mutated_inputs(tmp_path, start):
     of_all(tmp_path, range(start, start + ALL // 8))

@@ -107,6 +107,6 @@ def test_read_reads_or_refuses_nested_answers(tmp_path):
     assert check(range(40), tmp_path) > 3
 
 
-@pytest.mark.slow
+@pytest.mark.simulation
 def test_read_reads_or_refuses_many_nested_answers(tmp_path):
     assert check(range(40, 400), tmp_path) > 25
