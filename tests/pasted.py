@@ -133,7 +133,7 @@ def _any_of(schema: dict[str, Any]) -> Any:
 def models() -> Iterator[str]:
     """A server that answers for every model; where it is."""
     server = ThreadingHTTPServer(("127.0.0.1", 0), _Model)
-    thread = threading.Thread(target=server.serve_forever, daemon=True)
+    thread = threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True)
     thread.start()
     try:
         yield f"http://127.0.0.1:{server.server_address[1]}/v1"

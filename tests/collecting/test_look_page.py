@@ -77,7 +77,7 @@ def page() -> Iterator[LookPage]:
 def client(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Client]:
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     with serving(0, WORDS, command_for) as (server, _, address):
-        thread = threading.Thread(target=server.serve_forever, daemon=True)
+        thread = threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True)
         thread.start()
         yield Client(address)
         server.shutdown()

@@ -24,7 +24,7 @@ EXAMPLES = Path(__file__).parents[2] / "examples"
 @pytest.fixture
 def address() -> Iterator[str]:
     with serving(0, WORDS, command_for) as (server, _, found):
-        thread = threading.Thread(target=server.serve_forever, daemon=True)
+        thread = threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True)
         thread.start()
         yield found
         server.shutdown()
