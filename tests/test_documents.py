@@ -62,6 +62,7 @@ def test_the_card_in_the_readme_is_what_the_code_draws(tmp_path: Path) -> None:
     assert texts[0].count("✓") == 4
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["README.md", "docs/agreement.md", "docs/preferences.md"])
 def test_a_page_prints_what_it_says(
     name: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
@@ -86,6 +87,7 @@ def test_the_tutorial_shows_what_look_prints(
     assert blocks(tutorial, "sh")[1] == f"{command}\n"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("place", [1, 2])
 def test_tutorial_shows_the_output_of_its_commands(
     place: int, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path

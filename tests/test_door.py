@@ -24,6 +24,7 @@ def people() -> pl.DataFrame:
     return pl.read_csv(LABELS).filter(pl.col("worker").is_in(PEOPLE))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "name", ["fleiss_kappa", "krippendorff_alpha", "exact_agreement", "agreement", "icc", "disagreement"]
 )
@@ -90,6 +91,7 @@ def test_what_is_none_of_these_is_refused(given: tuple[object, ...], words: str)
         assay.measures.cohen_kappa(*given)
 
 
+@pytest.mark.slow
 def test_the_only_judge_need_not_be_named() -> None:
     frame = pl.read_csv(LABELS).filter(pl.col("worker") != "llama")
     named = assay.read(frame, judges=["gpt-4o"])
@@ -138,6 +140,7 @@ ASKED = {
 }  # fmt: skip
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ASKED)
 def test_question_reads_the_judge_that_it_names_as_a_judge(name: str, tmp_path: Path) -> None:
     frame = pl.concat([one_model(), one_model().filter(pl.col("worker") == "cho").with_columns(worker=pl.lit("dee"))])

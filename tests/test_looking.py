@@ -402,6 +402,7 @@ def test_role_is_given_in_table_of_annotators() -> None:
     assert list(found.roles_of(found.columns[0])) == ["annotator", "item", "annotator column", "computed"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("role", ["item", "annotator", "label", "criterion", "repeat"])
 @pytest.mark.parametrize("frame", [WIDE, LONG], ids=["wide", "long"])
 def test_stated_role_is_kept_or_refused(frame: pl.DataFrame, role: str) -> None:
@@ -415,6 +416,7 @@ def test_stated_role_is_kept_or_refused(frame: pl.DataFrame, role: str) -> None:
             assert found.options.get(role) == column, (column, found.options)
 
 
+@pytest.mark.slow
 def test_stated_annotator_of_a_form_is_kept() -> None:
     stamps = [f"2026-03-0{day} 09:00" for day in range(1, 5)]
     frame = pl.DataFrame({"Timestamp": stamps, "Name": ["Ann", "Bob", "Cho", "Dee"],
@@ -468,6 +470,7 @@ def test_look_counts_annotators_per_item_and_items_per_annotator():
     assert "with human labels" not in judges
 
 
+@pytest.mark.slow
 def test_role_of_one_column_is_that_of_an_annotator_of_several_criteria() -> None:
     parts = [f"{who}_{part}" for part in ("tone", "facts") for who in ("Ann", "Bob", "gpt")]
     rows = {one: [1 + (i + k) * (i + 1) % 5 for i in range(20)] for k, one in enumerate(parts)}

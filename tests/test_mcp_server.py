@@ -64,6 +64,7 @@ def test_tools_give_the_results_of_the_functions(tools: Tools, folder: Path) -> 
         json.dumps(answer)
 
 
+@pytest.mark.slow
 def test_look_asks_and_its_answer_is_a_reading(tools: Tools) -> None:
     found = tools.look("labels.csv")
     options = found["options"] | (found["readings"][0]["options"] if found["readings"] else {})
@@ -114,6 +115,7 @@ def test_options_that_are_files_stay_in_the_folder(tools: Tools, option: str) ->
         tools.look("clear.csv", reading={option: "../secret.csv"})
 
 
+@pytest.mark.slow
 def test_long_tables_are_shortened(tmp_path: Path) -> None:
     labels = assay.simulate(n_items=30, n_annotators=25, scale="1-5", seed=1)
     labels.to_polars().write_csv(tmp_path / "many.csv")
@@ -134,6 +136,7 @@ def test_refusals_name_no_path_of_the_machine(tools: Tools, folder: Path) -> Non
     assert str(folder) not in tools.relative(str(refused.value))
 
 
+@pytest.mark.slow
 def test_command_names_the_extra_without_the_sdk(folder: Path) -> None:
     block = (
         f"import sys; sys.modules['mcp'] = None; from assay.cli.app import main; main(['mcp', '--folder', '{folder}'])"
@@ -180,6 +183,7 @@ def said(folder: Path) -> Any:
     return served(folder, steps)
 
 
+@pytest.mark.slow
 def test_server_offers_the_tools(said: Any) -> None:
     tools = {tool.name: tool for tool in said[0]}
     assert list(tools) == NAMES

@@ -38,6 +38,7 @@ def study(seed: int) -> assay.Annotations:
     return assay.Annotations.from_frame(labels, judges=list(judges), scale=assay.Nominal("ny"), items=items)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("judge", USELESS)
 def test_no_command_grants_what_the_verdict_refuses(judge):
     labels = study(1)

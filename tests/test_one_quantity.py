@@ -120,6 +120,7 @@ def test_icc_and_g_study_name_estimators_with_missing_labels() -> None:
     assert NOT_REML not in assay.measures.icc(labels, estimator="anova").notes
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "grid",
     [
@@ -154,6 +155,7 @@ def test_icc_by_reml_equals_g_study_in_many_tables() -> None:
         assert found.estimate == pytest.approx(study(labels).dependability, abs=1e-6)
 
 
+@pytest.mark.slow
 def test_icc_by_reml_has_intervals_and_limits() -> None:
     rng = np.random.default_rng(4)
     cells = rng.normal(size=(30, 1)) + 0.7 * rng.normal(size=(30, 4))

@@ -31,6 +31,7 @@ def made() -> ModuleType:
     return module
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["commands.md", "reference.md"])
 def test_generated_page_is_current(name: str) -> None:
     assert (DOCS / name).read_text(encoding="utf-8") == made().PAGES[name](), "run: python docs/make.py"
@@ -41,6 +42,7 @@ def test_every_public_name_is_in_the_reference() -> None:
     assert sorted(set(PUBLIC) - named) == []
 
 
+@pytest.mark.slow
 def test_every_public_name_is_in_a_how_to() -> None:
     pages = [page.read_text() for page in sorted(DOCS.glob("*.md")) if page.name not in NO_HOW_TO]
     names = {name for door in DOORS for name in door.__all__ if name != "MissingExtra"}
@@ -77,6 +79,7 @@ def anchors(page: Path, *, github: bool) -> set[str]:
     return {re.sub(r"[-\s]+", "-", re.sub(r"[^\w\s-]", "", title).strip().lower()) for title in plain}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("github", [True, False])
 def test_links_to_headings_work_on_github_and_on_the_site(*, github: bool) -> None:
     pages = [*sorted(DOCS.glob("*.md")), *(DOCS.parent / name for name in ("README.md", "CHANGELOG.md"))]

@@ -22,6 +22,7 @@ def votes() -> assay.Annotations:
     return assay.read(FOLDER / "votes.csv", judges=JUDGES)
 
 
+@pytest.mark.slow
 def test_read_the_votes_of_three_annotators_and_two_judges():
     labels = votes()
     assert (labels.humans, sorted(labels.judges)) == (tuple(HUMANS), sorted(JUDGES))
@@ -33,6 +34,7 @@ def test_read_the_votes_of_three_annotators_and_two_judges():
     assert tasks["len"].max() == 10
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("pair", "kappa"), [((0, 1), 0.85), ((0, 2), 0.88), ((1, 2), 0.86)])
 def test_cohen_kappa_of_two_annotators_is_the_published_one(pair, kappa):
     found = assay.measures.cohen_kappa(votes(), [HUMANS[k] for k in pair])
@@ -50,6 +52,7 @@ def test_majority_votes_have_the_published_distribution():
     assert Counter(with_majority()["reference"]) == {"tie": 105, "first": 422, "second": 472}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("judge", "published"),
     [("gpt-3.5-turbo", (0.7107, 0.5879, 0.5736, 0.5755)), ("PandaLM-7B", (0.6677, 0.5738, 0.5750, 0.5743))],
@@ -67,6 +70,7 @@ def test_accuracy_of_the_judges_is_the_published_one(judge, published):
     assert tuple(round(x, 4) for x in (accuracy, *macro)) == published
 
 
+@pytest.mark.slow
 def test_the_judges_do_not_replace_an_annotator():
     both = assay.compare_judges(votes(), expertise="crowd", clusters="task")
     assert {one.verdict for one in both.tests.values()} == {"do_not_replace"}

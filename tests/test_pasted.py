@@ -45,6 +45,7 @@ def test_what_cannot_be_run_is_marked_and_counted() -> None:
     assert len(COMMANDS) > 100
 
 
+@pytest.mark.slow
 def test_every_command_of_the_documents_is_one_that_assay_takes() -> None:
     for page, block, command in COMMANDS:
         words = shlex.split(command)
@@ -55,6 +56,7 @@ def test_every_command_of_the_documents_is_one_that_assay_takes() -> None:
         app.parse_args(words[1:], exit_on_error=False, print_error=False)
 
 
+@pytest.mark.slow
 def test_every_command_in_the_tables_of_papers_is_one_that_assay_takes() -> None:
     """With the options that the page abbreviates: ``Below, `READ` is `--item id ...`."""
     page = (ROOT / "docs" / "papers.md").read_text(encoding="utf-8")

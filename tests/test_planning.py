@@ -39,6 +39,7 @@ def table_of(values: np.ndarray, judge: np.ndarray, scale: assay.Ordinal | assay
     return assay.Annotations.from_frame(labels, judges=["judge"], scale=scale)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("world", "options"),
     [
@@ -101,6 +102,7 @@ def test_plan_counts_no_study_without_human_agreement():
     assert found == {(9, 9): "replace", (9, 1): open_, (-9, 9): "do_not_replace", (-9, 1): open_}
 
 
+@pytest.mark.slow
 def test_studies_whose_classes_are_too_small_to_balance_tell_nothing():
     world = {"prior": (0.9, 0.05, 0.05), "categories": 3, "epsilon": 0.1, "balance": True, "n_studies": 40, "seed": 1,
              "annotator_noise": 0.05, "judge_noise": 0.95}  # fmt: skip
@@ -110,6 +112,7 @@ def test_studies_whose_classes_are_too_small_to_balance_tell_nothing():
     assert assay.plan.alt_test((2000,), 3, **world).table["undecided"][0] < 1
 
 
+@pytest.mark.slow
 def test_very_large_pilot_gives_simulated_power():
     options = {"prior": (0.1, 0.2, 0.4, 0.2, 0.1), "spread": 0.7, "annotator_noise": 0.2}
     pilot = assay.simulate(10_000, 3, judges=0.3, seed=5, scale="1-5", **options)
@@ -134,6 +137,7 @@ def test_pilot_keeps_quality_weights_and_incomplete_designs():
 # -- laws ---------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_power_grows_with_items_with_epsilon_and_with_a_better_judge():
     def power(noise: float) -> np.ndarray:
         plan = assay.plan.alt_test((50, 100, 200), epsilon=(0.05, 0.1, 0.2), judge_noise=noise, n_studies=400, seed=1)
@@ -146,6 +150,7 @@ def test_power_grows_with_items_with_epsilon_and_with_a_better_judge():
     assert good[0, 0] > middling[0, 0]
 
 
+@pytest.mark.slow
 def test_hopeless_judge_is_never_replace():
     options = {"annotator_noise": 0.05, "judge_noise": 0.9, "categories": 2, "prior": (0.5, 0.5)}
     row = assay.plan.alt_test(300, epsilon=0.1, n_studies=400, seed=1, **options).table.row(0, named=True)
@@ -184,6 +189,7 @@ def test_smaller_study_is_prefix_of_larger():
     assert beside.table["n_items"].to_list() == [50, 200]
 
 
+@pytest.mark.slow
 def test_blocks_do_not_change_counts(monkeypatch):
     whole = assay.plan.alt_test((30, 60), n_studies=500, seed=5).table
     monkeypatch.setattr(planning, "CELLS", 60 * 3 * 7)
@@ -199,6 +205,7 @@ def test_blocks_do_not_change_counts(monkeypatch):
 # -- the result ---------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_smallest_is_the_first_size_with_the_power_wanted():
     plan = assay.plan.alt_test(
         (30, 50, 100, 300), epsilon=(0.0, 0.2), judge_noise=0.2, power=0.7, n_studies=200, seed=1
@@ -327,6 +334,7 @@ def test_notes_name_untested_annotators_and_signed_rank_tests():
     assert by_rank.startswith("studies with 20 items use signed-rank tests (fewer than 30 items of an annotator)")
 
 
+@pytest.mark.slow
 def test_summary_states_assumptions():
     plan = assay.plan.alt_test(
         (40, 80), (3, 4), expertise="crowd", categories="1-5", prior=(0.1, 0.2, 0.3, 0.3, 0.1), spread=0.5,
@@ -455,6 +463,7 @@ def test_plan_defaults():
     )
 
 
+@pytest.mark.slow
 def test_different_assumptions_have_different_signatures():
     plans = [
         assay.plan.alt_test(40, n_studies=5, **options)
@@ -548,6 +557,7 @@ def test_unknown_judge_of_pilot_is_refused():
 # -- pinned answers ----------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("few_truths")
 @pytest.mark.parametrize(("name", "further"), each_kept(questions_of("planning")))
 def test_answers_are_those_of_before(name: str, further: bool) -> None:

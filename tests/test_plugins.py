@@ -93,6 +93,7 @@ def labels(folder: Path) -> Path:
     return path
 
 
+@pytest.mark.slow
 def test_format_of_a_plugin_is_recognised_and_named(folder: Path, labels: Path) -> None:
     for given in ("", ", format='pipes'"):
         done = run(folder, f"import assay; print(assay.read({str(labels)!r}{given}).n_items)")
@@ -101,6 +102,7 @@ def test_format_of_a_plugin_is_recognised_and_named(folder: Path, labels: Path) 
     assert "did you mean 'pipes'?" in done.stderr
 
 
+@pytest.mark.slow
 def test_similarity_of_a_plugin_is_used_and_suggested(folder: Path) -> None:
     ask = "import assay; print(assay.similarity_matrix(['ab', 'cd', 'efg'], {!r}).tolist())"
     done = run(folder, ask.format("lengths"))
@@ -108,6 +110,7 @@ def test_similarity_of_a_plugin_is_used_and_suggested(folder: Path) -> None:
     assert "did you mean 'lengths'?" in run(folder, ask.format("length")).stderr
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("line", "module", "words"),
     [
@@ -125,6 +128,7 @@ def test_broken_plugin_is_named_with_its_package(
     assert "of tiny-plugin (group assay.formats)" in done.stderr
 
 
+@pytest.mark.slow
 def test_command_of_a_plugin_runs_and_is_listed(folder: Path, labels: Path) -> None:
     done = run(folder, COMMAND, "count", str(labels))
     assert (done.stdout, done.stderr) == ("36\n", "")
@@ -137,6 +141,7 @@ BROKEN = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("line", "name", "words"), [(line, *found) for line, found in BROKEN.items()])
 def test_broken_command_of_a_plugin_is_one_line_and_keeps_the_help(
     folder: Path, line: str, name: str, words: str
@@ -151,12 +156,14 @@ def test_broken_command_of_a_plugin_is_one_line_and_keeps_the_help(
     assert "  report " in shown
 
 
+@pytest.mark.slow
 def test_command_of_a_plugin_cannot_have_a_known_name(folder: Path) -> None:
     install(folder, {"assay.commands": ["report = tiny_more:COUNT"]})
     shown = " ".join(run(folder, COMMAND, "--help").stdout.split())
     assert "assay has a part named 'report' already; rename the entry point" in shown
 
 
+@pytest.mark.slow
 def test_command_of_a_plugin_in_a_group_runs_and_is_listed(folder: Path, labels: Path) -> None:
     more = FURTHER.replace('Command("count"', 'Command("plan count"')
     (folder / "tiny_more.py").write_text(more)
@@ -165,10 +172,12 @@ def test_command_of_a_plugin_in_a_group_runs_and_is_listed(folder: Path, labels:
     assert "  count         Print the number of labels." in run(folder, COMMAND, "plan").stdout
 
 
+@pytest.mark.slow
 def test_mistyped_command_of_a_plugin_is_suggested(folder: Path) -> None:
     assert "Did you mean assay count?" in run(folder, COMMAND, "coumt").stderr
 
 
+@pytest.mark.slow
 def test_report_part_of_a_plugin_is_on_the_page(folder: Path, labels: Path) -> None:
     code = (
         f"import assay; print([s.title for s in assay.report(assay.read({str(labels)!r}, judges=['cho']), epsilon=0.2, "
@@ -177,6 +186,7 @@ def test_report_part_of_a_plugin_is_on_the_page(folder: Path, labels: Path) -> N
     assert "'Number of labels'" in done.stdout, done.stderr
 
 
+@pytest.mark.slow
 def test_provider_of_a_plugin_is_found(tmp_path: Path) -> None:
     pytest.importorskip("aiohttp")
     module = (

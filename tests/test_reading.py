@@ -891,6 +891,7 @@ def test_read_uses_named_index_of_pandas_frame():
     assert read(wide.assign(id=["x", "y", "z"]), layout="wide").items["item"].to_list() == ["x", "y", "z"]
 
 
+@pytest.mark.slow
 def test_read_uses_text_index_of_pandas_frame(tmp_path):
     wide = pd.DataFrame({"mia": [1, 2, 3], "tom": [1, 2, 2], "gpt-4o": [1, 3, 3]}, index=["a", "b", "c"])
     for frame in (wide, wide.T):
@@ -928,6 +929,7 @@ def alone(tmp_path: Path, *items: str, name: str = "id", **options: object) -> l
     return [note.replace(f"{tmp_path}/", "") for note in notes if "only one file" in note or "two files" in note]
 
 
+@pytest.mark.slow
 def test_read_notes_items_in_one_file(tmp_path):
     assert alone(tmp_path, "a b c d", "d c b a") == []
     assert alone(tmp_path, "a b c d", "c d e") == [

@@ -163,6 +163,7 @@ def answered(question: str, judges: tuple[str, ...]) -> dict[str, bool]:
     return found
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("question", "judges"), [*BY_DEFAULT, *(pytest.param(*one, marks=pytest.mark.slow) for one in LATER)]
 )

@@ -39,6 +39,7 @@ def test_source_uses_standard_english() -> None:
     assert [line for path in files_of(SOURCE) for line in found_in(path)] == []
 
 
+@pytest.mark.slow
 def test_tests_use_standard_english() -> None:
     found = [line for path in files_of(Path(__file__).parent) for line in found_in(path)]
     assert len(found) <= LEFT_IN_TESTS, found

@@ -148,6 +148,7 @@ def test_signature_is_printed_unchanged(run: Run, table: str) -> None:
     assert "|facets:item=item,annotator=annotator|" in "".join(out.splitlines())
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("few_truths", "without_pictures")
 def test_report_writes_page(run: Run, table: str, tmp_path: Path) -> None:
     page = tmp_path / "deep" / "page.html"
@@ -186,6 +187,7 @@ def test_similarity_option_takes_name_or_table(run: Run, tmp_path: Path) -> None
     assert "Notes: score similarity" in out
 
 
+@pytest.mark.slow
 def test_help_lists_commands_and_options(run: Run) -> None:
     code, out, _ = run("--help")
     assert code == 0

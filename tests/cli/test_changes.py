@@ -38,6 +38,7 @@ def versions(folder: Path) -> list[tuple[int, str]]:
 SAYS = "8 answers to 'stars' (8 by judges) would no longer count"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("command", ["judge", "people invite", "serve"])
 def test_changed_study_is_refused_without_decision(run: Run, edited: Path, command: str) -> None:
     if command != "judge":
@@ -51,12 +52,14 @@ def test_changed_study_is_refused_without_decision(run: Run, edited: Path, comma
     assert versions(edited) == [(1, 1)]
 
 
+@pytest.mark.slow
 def test_judge_queries_again_after_new_version(run: Run, edited: Path) -> None:
     code, out, err = run("judge", edited, "--new-version")
     assert (code, "8 of 8 labels collected" in out, SAYS in err) == (0, True, True)
     assert versions(edited) == [(1, 0), (2, 1)]
 
 
+@pytest.mark.slow
 def test_judge_keeps_answers_with_same_question(run: Run, edited: Path) -> None:
     code, out, err = run("judge", edited, "--same-question")
     assert (code, "0 of 0 labels collected" in out, SAYS in err) == (0, True, True)
@@ -69,6 +72,7 @@ def test_new_version_and_same_question_exclude_each_other(run: Run, edited: Path
     assert "exclude each other" in err
 
 
+@pytest.mark.slow
 def test_dry_run_of_changed_study_writes_nothing(run: Run, edited: Path) -> None:
     before = (edited / "study.db").read_bytes()
     code, out, _ = run("judge", edited, "--dry-run")
@@ -86,6 +90,7 @@ class Terminal(io.StringIO):
         return True
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("typed", "code", "now"),
     [("n\n", 0, [(1, 0), (2, 1)]), ("s\n", 0, [(1, 1)]), ("\n", 2, [(1, 1)]), ("", 2, [(1, 1)])],

@@ -131,6 +131,7 @@ def test_output_options_print_only_their_format(
         assert rows.count(rows[0]) == 1
 
 
+@pytest.mark.slow
 def test_exports_with_other_column_names_are_read(run: Run, table: str) -> None:
     """``--where`` and ``--by`` accept the column names of the file."""
     code, out, err = run("agreement", table, *READ, "--where", "worker=ann_1,ann_2", "--who", "humans", "--json")
@@ -145,6 +146,7 @@ def test_exports_with_other_column_names_are_read(run: Run, table: str) -> None:
 # -- as a program -----------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_python_m_assay_prints_version() -> None:
     done = subprocess.run([*ASSAY, "--version"], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == cli.__version__

@@ -37,6 +37,7 @@ def test_ideas_reads_file_of_choices_as_measure(apart, capsys):
     assert "expert test–retest" in alone
 
 
+@pytest.mark.slow
 def test_ideas_reads_file_of_pair_numbers_as_measure(apart, capsys):
     names = [f"note {k:02d}" for k in range(1, 13)]
     rows = [
@@ -54,6 +55,7 @@ def test_ideas_reads_file_of_pair_numbers_as_measure(apart, capsys):
     assert line in found.splitlines()
 
 
+@pytest.mark.slow
 def test_ideas_names_one_judge_in_two_files_after_the_files(tmp_path, run, monkeypatch):
     """Several formats of one judge's numbers, and its own choices (table 3)."""
     monkeypatch.chdir(tmp_path)
@@ -71,6 +73,7 @@ def test_ideas_names_one_judge_in_two_files_after_the_files(tmp_path, run, monke
     assert {"gpt-4o", "gpt-4o (binary.csv)", "gpt-4o (continuous.csv)"} <= first
 
 
+@pytest.mark.slow
 def test_ideas_table_omits_summary_columns(apart, capsys):
     head = said(capsys, str(EXAMPLE), "--judges", "gpt-4o", "--measures", "words").splitlines()[0]
     assert head.split() == ["measure", "verdict", "ρ", "share", "p", "same", "texts"]
@@ -110,6 +113,7 @@ def test_style_of_pairs_in_a_file(tmp_path, run):
     assert "does not exist" in err
 
 
+@pytest.mark.slow
 def test_a_change_between_two_prompts_is_also_in_percent(tmp_path, run):
     """Table 4: the same judge under two prompts, one of which ignores half of the texts."""
     frame = pl.read_csv(EXAMPLE)

@@ -83,6 +83,7 @@ def test_advice_quotes_names_with_spaces(run: Run, tmp_path: Path) -> None:
     assert "looks like a model" not in err
 
 
+@pytest.mark.slow
 def test_spelling_option_merges_names(run: Run, tmp_path: Path) -> None:
     path = tmp_path / "labels.csv"
     rows = [f"q{i},{('Ann ', 'ann')[i % 2]},{1 + i % 4}\nq{i},Bob,{1 + i % 3}" for i in range(8)]

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import polars as pl
+import pytest
 
 VOTES = ("--scale", "preference", "--repeat", "repeat", "--judges", "gpt-4o", "--n-resamples", "40")
 OUTPUTS = ("--annotator", "model", "--label", "text", "--repeat", "number", "--scale", "text", "--humans", "m1,m2")
@@ -30,6 +31,7 @@ def write_outputs(path: Path, apart: float, temperatures: tuple[float, ...] = ()
     (frame if temperatures else frame.drop("temperature")).write_ndjson(path)
 
 
+@pytest.mark.slow
 def test_ratings_summary_begins_with_judge_order(run):
     code, out, _ = run("ratings", EXAMPLE, *VOTES)
     assert code == 0

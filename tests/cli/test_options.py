@@ -206,6 +206,7 @@ def test_settings_without_text_form_are_not_options():
     assert isinstance(hints_of(GradingScaleSettings)["ranges"][1], Limits)
 
 
+@pytest.mark.slow
 def test_missing_spelling_and_decimal_options(run, tmp_path):
     path = tmp_path / "sheet.csv"
     cells = ["Agree", "agree", "N/A", "no"] * 10
@@ -238,6 +239,7 @@ def test_plan_without_pilot_refuses_reading_options(run: Run) -> None:
     assert (code, "for the number of items use --n-items" in err) == (2, True)
 
 
+@pytest.mark.slow
 def test_hyphen_reads_standard_input(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     sheet = "ID,Ann,Bob\n" + "".join(f"q{k},{1 + k % 5},{1 + k % 4}\n" for k in range(20))
     for words in (
@@ -332,6 +334,7 @@ def test_whole_command_adds_reading_options(words, options, wanted):
     assert whole_command(options, words) == wanted
 
 
+@pytest.mark.slow
 def test_where_takes_a_number_in_another_spelling_and_keeps_people(run, tmp_path):
     rows = [f"q{i},{who},{1 + (i + k) % 3}," for i in range(40) for k, who in enumerate(("ann", "bob", "cho"))]
     rows += [f"q{i},m,{1 + i % 3},{heat}" for i in range(40) for heat in ("0.0", "0.7")]

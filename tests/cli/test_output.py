@@ -247,6 +247,7 @@ def test_output_escapes_control_characters(command, steering_labels, capsys):
     assert not steers(out + err)
 
 
+@pytest.mark.slow
 def test_json_and_csv_keep_control_characters(steering_labels, capsys, monkeypatch):
     words = ("agreement", steering_labels, "--judges", "m")
     rows = json.loads(assay_prints(capsys, *words, "--json").out)["table"]
@@ -269,6 +270,7 @@ class Terminal(io.StringIO):
         return True
 
 
+@pytest.mark.slow
 def test_progress_bar_escapes_markup(monkeypatch):
     terminal = Terminal()
     monkeypatch.setattr(sys, "stderr", terminal)

@@ -94,6 +94,7 @@ def test_item_table_is_never_overwritten(run: Run, desk: Path) -> None:
     assert "is an input file" in err
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("case", WRITERS)
 def test_other_file_requires_force(run: Run, desk: Path, case: str) -> None:
     place = desk / f"own{WRITERS[case][1]}"
@@ -111,6 +112,7 @@ def test_other_file_requires_force(run: Run, desk: Path, case: str) -> None:
         assert re.search(rf"\b{re.escape(path.name)}\b", said + err), f"{path.name} is written and not named"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("words", "way"),
     [
@@ -141,6 +143,7 @@ def test_gate_names_its_files(run: Run, desk: Path) -> None:
     assert {"comment.md", "gate.xml"} <= {one.name for one in desk.iterdir()}
 
 
+@pytest.mark.slow
 def test_own_page_is_overwritten(run: Run, desk: Path) -> None:
     for _ in range(2):
         assert run(*typed("agreement", "page.html"))[0] == 0

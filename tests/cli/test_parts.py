@@ -157,6 +157,7 @@ def test_split_refuses_existing_part_column(run: Run, study: Path) -> None:
     assert "rename the items' column 'part'" in said
 
 
+@pytest.mark.slow
 def test_split_keeps_prompts(run: Run, study: Path) -> None:
     run("judge", study)
     before = run("judge", study, NAMES[0], "--show")[1]
@@ -168,6 +169,7 @@ def test_split_keeps_prompts(run: Run, study: Path) -> None:
 # -- the plan and the interim analyses of a study -----------------------------------------------------
 
 
+@pytest.mark.slow
 def test_plan_of_study_includes_judges_and_items(run: Run, study: Path) -> None:
     code, _, said = run("plan", "alt-test", "--study", study, "--expertise", "crowd", "--n-studies", "20")
     assert code == 0
@@ -219,6 +221,7 @@ def test_interim_analyses_are_counted_by_data(run: Run, study: Path) -> None:
     assert "Analysis 3, but 2 planned: the significance level no longer holds." in " ".join(out.split())
 
 
+@pytest.mark.slow
 def test_study_without_interim_analyses_counts_none(run: Run, study: Path) -> None:
     run("judge", study)
     assert "look" not in run("report", study, *REPORT)[1].splitlines()[2]

@@ -26,6 +26,7 @@ def sheets(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
+@pytest.mark.slow
 def test_reading_file_replaces_options_and_typed_options_override_it(run: Run, sheets: Path) -> None:
     code, _, err = run("look", "june.csv", "--item", "ID", "--wide", "--scale", "1-5", "--write", "reading.yaml")
     assert code == 0, err

@@ -420,6 +420,7 @@ def invited(study, run):
     return study
 
 
+@pytest.mark.slow
 def test_backup_and_restore_keep_links(invited, tmp_path, run):
     out, again = tmp_path / "copy.zip", tmp_path / "again"
     assert run("study", "backup", invited, "-o", out) == (0, f"{out}: 0 answers\n", "")
@@ -494,6 +495,7 @@ def test_status_prints_text_and_json(study, run):
     assert "\nBen: excluded, 0" in run("study", "status", study)[1]
 
 
+@pytest.mark.slow
 def test_record_exports_all_or_one(invited, tmp_path, run):
     out = tmp_path / "record.zip"
     assert run("study", "record", invited, "-o", out) == (0, f"{out}\n", "")

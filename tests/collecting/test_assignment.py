@@ -138,11 +138,13 @@ def test_every_annotator_answers_all_items_in_a_separate_order(site):
     assert made.hold("ana").end.kind == "done"
 
 
+@pytest.mark.slow
 def test_orders_depend_on_the_seed(site):
     assert site(seed=1).work("ana") == site(seed=1).work("ana") != site(seed=2).work("ana")
     assert site("order: fixed").work("ana") == [f"r{n:02}" for n in range(8)]
 
 
+@pytest.mark.slow
 def test_overlap_is_exact_without_repeated_items(site):
     made = site("overlap: 3\nquota: 6", items=10)
     had = {name: made.work(name) for name in ("ana", "ben", "chi", "dan", "eva")}
@@ -150,6 +152,7 @@ def test_overlap_is_exact_without_repeated_items(site):
     assert set(Counter(itertools.chain(*had.values())).values()) == {3}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", [0, *(pytest.param(n, marks=pytest.mark.simulation) for n in (1, 2, 3))])
 @pytest.mark.parametrize(
     ("people", "items", "overlap", "quota", "together"),
@@ -263,6 +266,7 @@ COMING_AND_GOING: dict[str, tuple[tuple[int, int, int, int], dict[str, Any]]] = 
 """By name: people, items, overlap and quota of a study without one place to spare; and how its people come and go."""
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", few_seeds(1))
 @pytest.mark.parametrize("name", COMING_AND_GOING)
 def test_hold_fills_every_place_with_changing_annotators(site, clock, name, seed):
@@ -300,6 +304,7 @@ def fills_every_place(
     assert simulated.ends == {"done": people}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", few_seeds(2))
 def test_hold_fills_every_place_after_replacement_of_annotators(site, clock, seed):
     made = site("overlap: 3\nquota: 9", items=24, seed=seed)
@@ -350,6 +355,7 @@ def test_open_places_agree_with_all_tasks(site, clock):
     assert found.had == {name: mine for name in found.room if (mine := {t.item for t in rows[name]} & set(places))}
 
 
+@pytest.mark.slow
 def test_single_person_can_take_any_free_place(site):
     made = site("overlap: 1\nquota: 8")
     made.person("ana")
@@ -381,6 +387,7 @@ def most_filled(places: dict[str, int], room: dict[str, int], had: dict[str, set
     return sum(find(item, set()) for item, number in places.items() for _ in range(number))
 
 
+@pytest.mark.slow
 @given(st.data())
 def test_safe_items_lose_no_place(data):
     items, people = [f"i{n}" for n in range(data.draw(st.integers(1, 6)))], ["ana", "ben", "chi", "dan"]
@@ -501,6 +508,7 @@ def test_item_is_shown_in_its_assigned_version_and_versions_are_stored(site, tmp
     assert new.fields[0].text == "another text"
 
 
+@pytest.mark.slow
 def test_retest_repeats_a_share_of_items_with_a_gap(site):
     made = site("retest: 0.25", items=24)
     order = made.work("ana")
@@ -539,6 +547,7 @@ def test_each_session_has_the_anchors_and_guidelines_of_its_scale(site):
     }
 
 
+@pytest.mark.slow
 def test_sessions_by_scale_open_at_their_time(site, clock):
     scales = "conditions: {scale: ['interval:0-5', 'interval:0-10', 'interval:0-100']}\n"
     made = site("days_apart: 7", questions=STARS + scales, items=3)
@@ -590,6 +599,7 @@ def test_all_pairs_of_a_source_text_on_one_page_with_the_text_once(site):
     assert len({made.item_of(task)[:2] for task in page.tasks}) == 1
 
 
+@pytest.mark.slow
 def test_sides_are_randomised_stored_and_reversed(site):
     made = site("", questions=PAIRS, items=_pairs(20, 2))
     sides = []
@@ -610,6 +620,7 @@ def test_sides_are_randomised_stored_and_reversed(site):
 TRIPLETS = "questions: [{name: odd, text: Which is different, scale: odd-one-out, options: [idea]}]\n"
 
 
+@pytest.mark.slow
 def test_triplets_are_drawn_until_every_pair_was_seen(site):
     items = "item,idea\n" + "".join(f"i{n},idea {n}\n" for n in range(7))
     made = site("pairs: 2", questions=TRIPLETS, items=items)
@@ -627,6 +638,7 @@ def test_triplets_are_drawn_until_every_pair_was_seen(site):
     assert set(table.labels["label"]) <= {"A", "B", "C"}
 
 
+@pytest.mark.slow
 def test_triplets_follow_overlap(site):
     items = "item,idea\n" + "".join(f"i{n},idea {n}\n" for n in range(5))
     made = site("pairs: 1\noverlap: 2", questions=TRIPLETS, items=items)
@@ -676,6 +688,7 @@ def test_triplets_stay_within_their_document():
     assert sampler.short() == 0
 
 
+@pytest.mark.slow
 def test_overlap_is_exact_with_simultaneous_annotators(tmp_path, url):
     made = Site(tmp_path / "study", "overlap: 3", items=12, url=url)
     names = [f"p{n}" for n in range(9)]

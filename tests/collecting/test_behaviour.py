@@ -134,6 +134,7 @@ def test_honest_annotators_are_marked_in_few_studies(people: int, each: int, wor
     assert np.mean([bool(one) for one in found]) <= 0.05 + 3 * 0.028
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("bad", "least"), [("constant", 0.9), ("fast", 0.5)])
 def test_bad_annotators_are_found(bad: str, least: float) -> None:
     # 1.00 and .73 of 60 studies of 15 annotators with 60 items.
@@ -171,6 +172,7 @@ def desk(tmp_path_factory: pytest.TempPathFactory):
         yield page
 
 
+@pytest.mark.slow
 def test_dashboard_marks_the_one_with_the_reason(desk: Served) -> None:
     rows = {one.name: one.out_of_line for one in desk.app.state.assay.now().watch.look().people}
     assert {name for name, marks in rows.items() if marks} == {"fay"}
@@ -187,6 +189,7 @@ def test_dashboard_marks_the_one_with_the_reason(desk: Served) -> None:
     assert "Not out of line with the others" in lead.send("GET", "/lead/person?name=ana").text
 
 
+@pytest.mark.slow
 def test_annotator_who_always_chooses_the_left_is_marked(tmp_path: Path) -> None:
     rows = [{"item": f"r{n}", "one": f"First {n}", "two": f"Second {n}"} for n in range(24)]
     better = {"name": "better", "text": "Which is better?", "scale": "preference", "options": ["one", "two"]}
@@ -218,6 +221,7 @@ def test_annotator_is_paused_excluded_and_readmitted_on_their_page(desk: Served)
     assert "Include their answers again" not in lead.send("GET", "/lead/person?name=eva").text
 
 
+@pytest.mark.slow
 def test_few_annotators_are_not_compared(tmp_path: Path) -> None:
     with Served(study(tmp_path / "few"), ("ana", "ben")) as page:
         for name in ("ana", "ben"):

@@ -48,6 +48,7 @@ def finish(person: Annotator) -> int:
 # -- a question is added --------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_added_question_is_not_asked_about_answered_items(serve: Any) -> None:
     first = serve(items=6)
     assert finish(first.annotator()) == 6
@@ -62,6 +63,7 @@ def test_added_question_is_not_asked_about_answered_items(serve: Any) -> None:
         assert "answered with an earlier version of the questions" not in said
 
 
+@pytest.mark.slow
 def test_added_question_can_be_asked_alone_about_answered_items(serve: Any) -> None:
     first = serve(items=6, people={"overlap": 2}, who=("ana", "ben", "chi"))
     assert [finish(first.annotator(name)) for name in ("ana", "ben")] == [6, 6]
@@ -103,6 +105,7 @@ def test_added_question_is_asked_with_new_items_and_alone_about_earlier_ones(ser
         assert Counter(table["criterion"]) == {"stars": 6, "tone": 6}
 
 
+@pytest.mark.slow
 def test_place_counts_once_for_all_versions_of_the_questions(serve: Any) -> None:
     first = serve(items=4, people={"overlap": 1, "quota": 2}, who=("ana", "ben", "chi"))
     assert finish(first.annotator("ana")) == 2
@@ -114,6 +117,7 @@ def test_place_counts_once_for_all_versions_of_the_questions(serve: Any) -> None
         assert len(items) == 4
 
 
+@pytest.mark.slow
 def test_reworded_question_is_asked_again(serve: Any) -> None:
     first = serve(items=2, questions=[STARS, TONE])
     assert finish(first.annotator()) == 2
@@ -123,6 +127,7 @@ def test_reworded_question_is_asked_again(serve: Any) -> None:
         assert names(now.annotator().work()) == [["stars", "tone"]] * 2
 
 
+@pytest.mark.slow
 def test_removed_question_keeps_answered_and_open_tasks(serve: Any) -> None:
     first = serve(items=3, questions=[STARS, TONE])
     ana = first.annotator()
@@ -155,6 +160,7 @@ def rewrite(page: Served, number: int, text: str) -> None:
     path.write_text("".join(json.dumps(row) + "\n" for row in rows))
 
 
+@pytest.mark.slow
 def test_changed_item_is_not_asked_again_by_default(serve: Any) -> None:
     first = serve(items=3)
     assert finish(first.annotator()) == 3
@@ -164,6 +170,7 @@ def test_changed_item_is_not_asked_again_by_default(serve: Any) -> None:
         assert len(stored_annotations(now.store)) == 3
 
 
+@pytest.mark.slow
 def test_changed_item_is_asked_again_as_new_version(serve: Any) -> None:
     first = serve(items=3, people={"after_change": "ask-again", "overlap": 1}, who=("ana", "ben"))
     assert finish(first.annotator()) == 3
@@ -186,6 +193,7 @@ def test_changed_item_is_asked_again_as_new_version(serve: Any) -> None:
         ]
 
 
+@pytest.mark.slow
 def test_same_question_keeps_answers_to_the_old_text(serve: Any) -> None:
     first = serve(items=2, people={"after_change": "ask-again"})
     ana = first.annotator()
@@ -236,6 +244,7 @@ def test_revoked_link_frees_places_at_once(serve: Any, how: str) -> None:
     assert len(ben.work()) == 4
 
 
+@pytest.mark.slow
 def test_readmitted_person_continues_with_free_items(serve: Any) -> None:
     page = serve(items=4, people={"overlap": 1, "ahead": 3}, who=("ana", "ben"))
     ana = page.annotator("ana")
@@ -283,6 +292,7 @@ def test_drawn_triplet_shows_differing_fields_of_each_option(serve: Any) -> None
 # -- items that come first ------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("overlap", [None, 1])
 def test_queue_of_a_route_precedes_other_items(serve: Any, tmp_path: Any, overlap: int | None) -> None:
     uncertain = ["i003", "i007", "i009"]

@@ -65,6 +65,7 @@ def test_session_closes_when_the_next_begins(serve: Callable[..., Served]) -> No
         assert (closed_up_to(db, "ana"), closed_up_to(db, "nobody")) == (3, 0)
 
 
+@pytest.mark.slow
 def test_session_is_closed_while_the_next_waits(serve: Callable[..., Served], clock: Any) -> None:
     page = serve(items=2, people={"days_apart": 7}, **TWO_SCALES)
     ana = page.annotator()
@@ -80,6 +81,7 @@ def test_session_is_closed_while_the_next_waits(serve: Callable[..., Served], cl
     says_nothing_of(page, ana, [first, last])
 
 
+@pytest.mark.slow
 def test_repeated_item_closes_its_first_answer(serve: Callable[..., Served]) -> None:
     page = serve(items=24, people={"retest": 0.5, "ahead": 1, "order": "fixed"}, **{
         "questions": TWO_SCALES["questions"]
@@ -104,6 +106,7 @@ def test_repeated_save_is_acknowledged_after_the_session_closed(serve: Callable[
     assert (again.status, again.json()["again"]) == (200, True)
 
 
+@pytest.mark.slow
 def test_reopened_item_is_answered_in_a_closed_session(serve: Callable[..., Served]) -> None:
     page = serve(items=2, **TWO_SCALES)
     ana = page.annotator()

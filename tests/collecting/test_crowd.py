@@ -81,6 +81,7 @@ def outcomes(page: Served) -> dict[str, str | None]:
     return {row.person: row.outcome for row in page.rows(tables.visits)}
 
 
+@pytest.mark.slow
 def test_participant_is_admitted_once_and_gets_code_and_return_link(serve: Callable[..., Served]) -> None:
     page = serve(who=(), items=4, people={"crowd": crowd()})
     ana = Worker(page, "p1")
@@ -126,6 +127,7 @@ def test_read_address_refuses_unfilled_parameters(serve: Callable[..., Served], 
     assert page.rows(tables.visits) == []
 
 
+@pytest.mark.slow
 def test_mechanical_turk_has_its_own_parameters(serve: Callable[..., Served]) -> None:
     page = serve(who=(), items=2, people={"crowd": {"platform": "mturk", "places": 1}})
     look = page.visitor().send("GET", "/enter?workerId=A1B2C3D4E5F6&assignmentId=ASSIGNMENT_ID_NOT_AVAILABLE&hitId=H")
@@ -166,6 +168,7 @@ def test_screening_question_is_asked_once(serve: Callable[..., Served]) -> None:
     assert outcomes(page) == {"p1": "screened", "p3": "screened", "p4": None}
 
 
+@pytest.mark.slow
 def test_admission_is_limited_by_slots(serve: Callable[..., Served]) -> None:
     page = serve(who=(), items=3, people={"crowd": crowd(places=2)})
     first, second = Worker(page, "p1"), Worker(page, "p2")
@@ -260,6 +263,7 @@ def test_failed_checks_stop_and_optionally_exclude(serve: Callable[..., Served])
         assert paid == {"bad": 2, "good": 0}
 
 
+@pytest.mark.slow
 def test_participant_without_items_gets_outcome_full(serve: Callable[..., Served]) -> None:
     page = serve(who=(), items=2, people={"crowd": crowd(), "overlap": 1})
     first, second = Worker(page, "p1"), Worker(page, "p2")

@@ -48,6 +48,7 @@ def test_no_items_or_answers_after_the_deadline(serve: Callable[..., Served], cl
     assert ana.pages()[1]["left"] is None
 
 
+@pytest.mark.slow
 def test_expired_places_go_to_others(serve: Callable[..., Served], clock: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     clock.stop()
     monkeypatch.setattr(schema, "PAGE_RESERVED_MINUTES", 10_000)

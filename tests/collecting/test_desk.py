@@ -125,6 +125,7 @@ def test_answers_of_judges_are_hidden_until_the_blind_phase_ends(serve: Callable
     assert "gpt" not in ana.send("GET", "/work/1").text
 
 
+@pytest.mark.slow
 def test_person_sheet_compares_with_others(serve: Callable[..., Served]) -> None:
     page = three(serve)
     minutes = {"ana": 0.5, "ben": 0.02, "cem": 0.04}
@@ -153,6 +154,7 @@ def test_person_sheet_compares_with_others(serve: Callable[..., Served]) -> None
     assert lead.send("GET", "/lead/person?name=nope").status == 404
 
 
+@pytest.mark.slow
 def test_person_sheet_omits_agreement_with_few_items(serve: Callable[..., Served]) -> None:
     page = serve(who=("ana", "ben"), people={"order": "fixed"})
     answered(page, "ana", [1, 2, 3, 4])
@@ -162,6 +164,7 @@ def test_person_sheet_omits_agreement_with_few_items(serve: Callable[..., Served
     assert (sheet.styles[0].agree, sheet.styles[0].items) == (None, 4)
 
 
+@pytest.mark.slow
 def test_annotators_are_found_and_sorted(serve: Callable[..., Served]) -> None:
     page = three(serve)
     lead = page.lead()
@@ -177,6 +180,7 @@ def test_annotators_are_found_and_sorted(serve: Callable[..., Served]) -> None:
     assert names("?sort=nonsense&find=zz") == []
 
 
+@pytest.mark.slow
 def test_adjudicator_gets_largest_disagreement_first(serve: Callable[..., Served]) -> None:
     page = three(serve)
     with page.store.reading() as db:
@@ -220,6 +224,7 @@ def test_adjudicator_decides_blind_and_is_not_an_annotator(serve: Callable[..., 
     assert lead.send("GET", "/lead/adjudicated.csv").text.splitlines()[1] == "i000,stars,4,eve,ben is right,true"
 
 
+@pytest.mark.slow
 def test_two_adjudicators_share_the_items(serve: Callable[..., Served]) -> None:
     page = three(serve, ahead=1)
     lead = page.lead()

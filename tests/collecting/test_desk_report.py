@@ -90,6 +90,7 @@ def wait(page: Served) -> None:
     wait_until(lambda: not lead.send("GET", "/lead/report/state").json()["running"], "it still runs", seconds=120)
 
 
+@pytest.mark.slow
 def test_report_is_made_after_the_blind_phase_and_counted(page: Served) -> None:
     lead = page.lead()
     for send in (lambda: lead.send("GET", "/lead/report"), lambda: lead.form("/lead/report", expertise="crowd")):
@@ -147,6 +148,7 @@ def test_study_without_judges_has_no_report(serve: Callable[..., Served]) -> Non
         assert (reply.status, "Add judges to study.yaml" in reply.text) == (404, True)
 
 
+@pytest.mark.slow
 def test_only_one_report_is_made_at_a_time(reported: Reported) -> None:
     assert reported.at_once == 1
 
@@ -161,6 +163,7 @@ def test_python_files_of_the_current_folder_are_not_imported(reported: Reported)
     assert report_on_desk(reported.page.app.state.assay.now()).state == "made"
 
 
+@pytest.mark.slow
 def test_numbers_of_another_form_are_ignored(reported: Reported) -> None:
     numbers = reported.page.folder / "report.json"
     made = numbers.read_text(encoding="utf-8")
@@ -186,6 +189,7 @@ def test_report_that_fails_says_why_and_the_last_one_stays(page: Served) -> None
     assert (page.folder / "report.html").read_text(encoding="utf-8") == "my own notes"
 
 
+@pytest.mark.slow
 def test_report_of_a_stopped_server_is_not_waited_for(page: Served) -> None:
     page.lead().form("/lead/blind")
     now = page.store.setting(LOOKS) or 0
@@ -194,6 +198,7 @@ def test_report_of_a_stopped_server_is_not_waited_for(page: Served) -> None:
     assert (found.state, found.said) == ("failed", "The server was stopped before the report was made.")
 
 
+@pytest.mark.slow
 def test_second_analysis_without_a_plan_is_warned_of(serve: Callable[..., Served], tmp_path: Path) -> None:
     """The labels are in a store elsewhere, which the command of the report is given."""
     page = serve(**labelled(), store=str(tmp_path / "other.db"))

@@ -80,6 +80,7 @@ def logged(page: Served) -> list[dict[str, Any]]:
 # -- overlap ------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_overlap_is_raised(serve: Callable[..., Served]) -> None:
     page = serve(items=4, people={"overlap": 1}, who=("ana", "ben"))
     answer(page, "ana", 4)
@@ -128,6 +129,7 @@ def test_overlap_is_lowered_and_answers_beyond_it_count(serve: Callable[..., Ser
     assert len(stored_annotations(page.store)) == 6
 
 
+@pytest.mark.slow
 def test_overlap_preview_counts_annotators_who_can_answer(serve: Callable[..., Served]) -> None:
     page = serve(items=4, people={"overlap": 1}, who=("ana", "ben", "chi", "dan"))
     answer(page, "ana", 4)
@@ -155,6 +157,7 @@ def test_overlap_of_one_group_is_changed(serve: Callable[..., Served]) -> None:
     assert "no group 'cook'" in words(preview(lead, "overlap", "2", of="cook"))
 
 
+@pytest.mark.slow
 def test_overlap_becomes_every_annotator(serve: Callable[..., Served]) -> None:
     page = serve(items=3, people={"overlap": 1}, who=("ana", "ben"))
     answer(page, "ana", 3)
@@ -169,6 +172,7 @@ def test_overlap_becomes_every_annotator(serve: Callable[..., Served]) -> None:
 # -- quota --------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_quota_is_raised_and_lowered(serve: Callable[..., Served]) -> None:
     page = serve(items=6, people={"overlap": 1, "quota": 2, "ahead": 1}, who=("ana", "ben"))
     answer(page, "ana", 2)
@@ -190,6 +194,7 @@ def test_quota_is_raised_and_lowered(serve: Callable[..., Served]) -> None:
     assert [(one["before"], one["after"]) for one in logged(page)] == [("2", "4"), ("4", "6"), ("6", "no quota")]
 
 
+@pytest.mark.slow
 def test_quota_that_is_too_small_for_the_rest(serve: Callable[..., Served]) -> None:
     page = serve(items=6, people={"overlap": 1}, who=("ana", "ben"))
     found = effects(preview(page.lead(), "quota", "2"))
@@ -238,6 +243,7 @@ def test_end_is_moved_and_annotation_ends_at_once(serve: Callable[..., Served]) 
     assert logged(page)[0] == {"setting": "people.until", "before": "no end", "after": later}
 
 
+@pytest.mark.slow
 def test_end_in_days_from_the_invitation(serve: Callable[..., Served], clock: Any) -> None:
     clock.stop()
     page = serve(items=3, people={"until": "10 days"}, who=("ana",))
@@ -256,6 +262,7 @@ def test_end_in_days_from_the_invitation(serve: Callable[..., Served], clock: An
 # -- instructions and guidelines -----------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_instructions_are_a_new_version_that_annotators_compare(serve: Callable[..., Served]) -> None:
     page = serve(items=3, people={"instructions": "Read it.\n\nBe fair.\n"}, who=("ana", "ben"))
     answer(page, "ana", 1)
@@ -303,6 +310,7 @@ def test_guidelines_are_the_same_question_or_a_new_version(serve: Callable[..., 
     assert "the study has no question 'cost'" in words(preview(lead, "guidelines", "x", of="cost"))
 
 
+@pytest.mark.slow
 def test_guidelines_of_judges_are_announced(tmp_path: Path) -> None:
     folder = tmp_path / "study"
     replies = [{"item": f"i{n:03d}", "judge": "m", "reply": json.dumps({"label": 3})} for n in range(3)]
@@ -324,6 +332,7 @@ def test_guidelines_of_judges_are_announced(tmp_path: Path) -> None:
         assert found[1] == "Judges have no labels for them: collect these with assay judge study."
 
 
+@pytest.mark.slow
 def test_triplets_are_drawn_for_a_higher_overlap(tmp_path: Path) -> None:
     odd = {"name": "odd", "text": "Which is the odd one out?", "scale": "odd-one-out", "options": ["text"]}
     with Served(write_study(tmp_path / "study", items=5, questions=[odd], people={"overlap": 1, "pairs": 1})) as page:
@@ -349,6 +358,7 @@ def test_overlap_of_each_group_is_changed(serve: Callable[..., Served]) -> None:
     assert "must be a whole number" in words(preview(lead, "overlap", ""))
 
 
+@pytest.mark.slow
 def test_guidelines_without_answers_need_no_decision(serve: Callable[..., Served]) -> None:
     page = serve(items=2)
     lead = page.lead()
@@ -366,6 +376,7 @@ def test_guidelines_without_answers_need_no_decision(serve: Callable[..., Served
 # -- items ------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_items_are_added(serve: Callable[..., Served]) -> None:
     page = serve(items=2, people={"overlap": 1}, who=("ana", "ben"))
     answer(page, "ana", 2)
@@ -513,6 +524,7 @@ def test_stale_preview_is_refused(serve: Callable[..., Served]) -> None:
     in_step(page)
 
 
+@pytest.mark.slow
 def test_one_of_two_simultaneous_changes_is_refused(serve: Callable[..., Served]) -> None:
     page = serve(items=2, people={"overlap": 2})
     leads = [page.lead() for _ in range(4)]
@@ -559,6 +571,7 @@ def test_reader_previews_and_changes_nothing(serve: Callable[..., Served]) -> No
     assert load_study(page.folder).config.people.overlap == 2
 
 
+@pytest.mark.slow
 def test_change_is_logged_with_the_name_of_a_further_lead(serve: Callable[..., Served]) -> None:
     page = serve(items=2)
     page.lead().form("/lead/leads", name="Mia", role="lead")
@@ -569,6 +582,7 @@ def test_change_is_logged_with_the_name_of_a_further_lead(serve: Callable[..., S
     assert logged(page) == [{"setting": "people.quota", "before": "no quota", "after": "1", "by": "Mia"}]
 
 
+@pytest.mark.slow
 def test_file_is_restored_if_the_store_fails(serve: Callable[..., Served], monkeypatch: pytest.MonkeyPatch) -> None:
     page = serve(items=2, people={"overlap": 2})
     lead, text = page.lead(), (page.folder / "study.yaml").read_bytes()
@@ -603,6 +617,7 @@ def test_folder_that_cannot_be_written_is_refused(
     in_step(page)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("key", "value"), [("overlap", "2"), ("quota", "3"), ("until", "2030-01-01T00:00Z")])
 def test_store_is_as_after_a_restart(serve: Callable[..., Served], tmp_path: Path, key: str, value: str) -> None:
     """Settings that concern no item are taken in without the items; a new store of the folder has the same."""
@@ -622,6 +637,7 @@ def test_store_is_as_after_a_restart(serve: Callable[..., Served], tmp_path: Pat
 # -- other processes and databases ---------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_other_workers_follow_a_change(tmp_path: Path, url: str | None) -> None:
     """A second application on the same database, as a further worker process has it."""
     folder = write_study(tmp_path / "study", items=2, people={"overlap": 1})

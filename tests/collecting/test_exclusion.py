@@ -38,6 +38,7 @@ def answered(page: Served, *names: str) -> None:
         page.annotator(name).work_through()
 
 
+@pytest.mark.slow
 def test_excluded_answers_do_not_count_and_are_reported(serve: Callable[..., Served]) -> None:
     page = serve(**TWO)
     answered(page, "ana", "ben")
@@ -63,6 +64,7 @@ def study_labels_with_excluded(page: Served) -> list[tuple[str, bool | None]]:
     return list(zip(table.labels["annotator"].to_list(), table.column("excluded").to_list(), strict=True))
 
 
+@pytest.mark.slow
 def test_exclusion_frees_places(serve: Callable[..., Served]) -> None:
     page = serve(**TWO)
     answered(page, "ana", "ben")
@@ -77,6 +79,7 @@ def test_exclusion_frees_places(serve: Callable[..., Served]) -> None:
     assert {row.item for row in page.rows(tables.tasks, tables.tasks.c.annotator == "chi")} == hers
 
 
+@pytest.mark.slow
 def test_excluded_person_loses_access_and_can_be_readmitted(serve: Callable[..., Served]) -> None:
     page = serve(**TWO)
     ana = page.annotator("ana")
@@ -101,6 +104,7 @@ def test_excluded_person_loses_access_and_can_be_readmitted(serve: Callable[...,
         people.exclude(page.store, "bem")
 
 
+@pytest.mark.slow
 def test_agreement_and_pace_are_updated_at_once(serve: Callable[..., Served]) -> None:
     page = serve(who=("ana", "ben", "chi"), items=6)
     answered(page, "ana", "ben", "chi")
@@ -195,6 +199,7 @@ def test_no_items_are_assigned_before_practice_is_passed(serve: Callable[..., Se
     assert [one.practice for one in ana.work()] == [False] * 3
 
 
+@pytest.mark.slow
 def test_failed_practice_stops_assignment(serve: Callable[..., Served]) -> None:
     page = serve(**GATED)
     ana = page.annotator()
@@ -230,6 +235,7 @@ def test_failed_practice_is_tried_again(serve: Callable[..., Served]) -> None:
     assert page.lead().send("GET", "/lead/labels.csv").status == 404
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("rule", "failed"),
     [({"most_failed": 1}, 2), ({"most_failed": 0.4}, 0)],

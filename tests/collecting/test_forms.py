@@ -196,6 +196,7 @@ def test_no_preference_is_offered_if_allowed(ties, values):
     assert ("tie" in found.allowed) == (values == 3)
 
 
+@pytest.mark.slow
 def test_no_preference_is_refused_in_forced_choice(serve):
     asked = {"name": "better", "text": "?", "scale": "preference", "options": ["a", "b"], "show": [], "ties": False}
     served = serve(items=[{"item": "p", "a": "x", "b": "y"}], questions=[asked])
@@ -209,6 +210,7 @@ def test_no_preference_is_refused_in_forced_choice(serve):
     person.keep(task, {question.id: "first"})
 
 
+@pytest.mark.slow
 def test_questions_about_one_triplet_share_a_page(serve):
     odd = {"name": "odd", "text": "Which is different?", "scale": "odd-one-out", "options": ["text"], "show": []}
     served = serve(items=4, questions=[odd, odd | {"name": "worst", "text": "Which is worst?"}], people={"pairs": 1})

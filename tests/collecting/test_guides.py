@@ -92,6 +92,7 @@ def test_pictures_that_would_not_be_shown_are_refused(tmp_path, text, words):
         Served(folder, ())
 
 
+@pytest.mark.slow
 def test_version_is_that_of_the_text(tmp_path):
     folder = folder_of(tmp_path / "study", {"instructions": "First."})
     numbers = []

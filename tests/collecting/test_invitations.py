@@ -45,6 +45,7 @@ def test_link_of_another_study_with_the_same_secret_is_refused(serve: Callable[.
     assert here.visitor().send("GET", "/lead", None, {"Cookie": lead.cookie}).status == 403
 
 
+@pytest.mark.slow
 def test_two_studies_in_one_browser_are_independent(serve: Callable[..., Served]) -> None:
     """One browser, one host, two ports: it sends the cookies of both to both."""
     here, other = serve(), serve()

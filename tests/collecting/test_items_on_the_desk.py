@@ -63,6 +63,7 @@ def names(html: str) -> list[str]:
     return re.findall(r"/lead/item\?name=[^\"]*\"><bdi>(.*?)</bdi>", html)
 
 
+@pytest.mark.slow
 def test_counts_by_hand(shown):
     # r1: (4 + 2 + 2) / 3 pairs / a range of 4; the median of 10, 20 and 60 s.
     assert shown.app.state.assay.now().watch.items() == (
@@ -73,6 +74,7 @@ def test_counts_by_hand(shown):
     )
 
 
+@pytest.mark.slow
 def test_excluded_answers_do_not_count(desk):
     exclude(desk.store, "ben", "too quick")
     first, second, third, _ = desk.app.state.assay.now().watch.items()
@@ -151,6 +153,7 @@ def test_reason_of_a_disagreement_is_kept_and_filtered(desk):
     assert lead.form("/lead/reason", item="r9", reason="slip").status == 404
 
 
+@pytest.mark.slow
 def test_reopened_item_carries_the_words_of_the_lead(desk):
     lead, ana = desk.lead(), desk.annotator("ana")
     ana.chance = random.Random("another browser")  # whose saves have other keys than those of `answer_by_hand`

@@ -152,6 +152,7 @@ def test_server_does_not_print_the_secret(tmp_path: Path, capsys: Any, monkeypat
     assert run(capsys, "serve", folder, "--port", "8399", "--quiet") == ""
 
 
+@pytest.mark.slow
 def test_status_of_a_study(serve: Any, tmp_path: Path, capsys: Any) -> None:
     page: Served = serve(items=4, who=("ana", "ben"), people={"overlap": 1, "quota": 3})
     page.annotator().work_through(3)
@@ -185,6 +186,7 @@ def test_each_answer_records_its_consent_text(serve: Any, tmp_path: Path, capsys
         assert [texts[row["shown"]["consent"]] for row in found["answers"]] == [FIRST, SECOND]
 
 
+@pytest.mark.slow
 def test_record_of_one_person(serve: Any, tmp_path: Path, capsys: Any) -> None:
     known = [{"item": "c1", "text": "Say 1.", "stars": 1}]
     people = {"consent": FIRST, "checks": {"file": "checks.jsonl", "every": 2}, "quota": 3}

@@ -36,6 +36,7 @@ def test_each_language_has_a_catalogue() -> None:
     assert [one.language for one in languages.languages() if one.dir == "rtl"] == ["ar"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("language", OTHERS)
 def test_catalogue_has_exactly_the_messages_of_the_code(language: str) -> None:
     raw = json.loads((ROOM / "catalogues" / f"{language}.json").read_text(encoding="utf-8"))
@@ -49,6 +50,7 @@ def test_catalogue_has_exactly_the_messages_of_the_code(language: str) -> None:
         assert (english[-1] in ".!?") <= (other[-1] in ".!?。！？؟"), english
 
 
+@pytest.mark.slow
 def test_default_skip_reasons_are_in_the_catalogues() -> None:
     assert set(SKIP_REASONS) <= page_phrases()
 

@@ -272,6 +272,7 @@ def serve_with(serve: Any, part: dict[str, Any], *, tables: Mapping[str, Any], *
     return Served(page.folder, ["ana", "ben"])
 
 
+@pytest.mark.slow
 def test_changed_texts_are_recorded_where_they_were_shown(serve: Any) -> None:
     people = {"order": "fixed", "ahead": 1, "overlap": None, "instructions": "First words."}
     page = serve(items=4, people=people, who=["ana"])
@@ -316,6 +317,7 @@ def worked(serve: Any, **more: Any) -> Served:
     return page
 
 
+@pytest.mark.slow
 def test_archive_has_every_answer(serve: Any, url: str) -> None:
     page = worked(serve, store=url)
     tables = opened(archive(page.store))
@@ -350,6 +352,7 @@ def test_archive_has_every_answer(serve: Any, url: str) -> None:
         assert "Nö <b>".encode() in file.read("answers.jsonl")
 
 
+@pytest.mark.slow
 def test_label_refers_to_the_option_at_the_chosen_position(serve: Any) -> None:
     page = serve(items=pairs(12), questions=[PAIRS], who=["ana"])
     page.annotator().work_through()
@@ -362,11 +365,13 @@ def test_label_refers_to_the_option_at_the_chosen_position(serve: Any) -> None:
         assert row["label"] == {None: 0, "one": -1, "two": 1}[None if place is None else order[place - 1]]
 
 
+@pytest.mark.slow
 def test_archive_is_reproducible(serve: Any) -> None:
     page = worked(serve)
     assert archive(page.store) == archive(page.store)
 
 
+@pytest.mark.slow
 def test_archive_has_no_links_secrets_or_drafts(serve: Any) -> None:
     page = worked(serve, people={"consent": "Please read."})
     ana = page.annotator("ana")
@@ -383,6 +388,7 @@ def test_archive_has_no_links_secrets_or_drafts(serve: Any) -> None:
     assert me["invited_at"] <= me["consented_at"]
 
 
+@pytest.mark.slow
 def test_readme_describes_every_column(serve: Any) -> None:
     page = worked(serve)
     parts = [part.strip() for part in README.split("\n\n")]
@@ -411,6 +417,7 @@ def test_archive_of_empty_study(serve: Any) -> None:
     assert (reply.status, reply.headers["content-type"]) == (200, "application/zip")
 
 
+@pytest.mark.slow
 def test_downloads_require_the_lead(serve: Any) -> None:
     page = worked(serve)
     for path in ("/lead/answers.zip", "/lead/labels.csv"):
@@ -421,6 +428,7 @@ def test_downloads_require_the_lead(serve: Any) -> None:
 # -- the one table -----------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_labels_csv_can_be_read(serve: Any, tmp_path: Any) -> None:
     page = serve(items=6, questions=[STARS, {**STARS, "name": "again"}], who={"ana": {"team": "red"}, "ben": {}})
     for name in ("ana", "ben"):
@@ -437,6 +445,7 @@ def test_labels_csv_can_be_read(serve: Any, tmp_path: Any) -> None:
     assert all(float(row["seconds"]) == 1.5 for row in rows)
 
 
+@pytest.mark.slow
 def test_labels_csv_has_answer_columns_without_item_texts(serve: Any) -> None:
     page = worked(serve)
     (header, *rows) = csv.reader(io.StringIO(labels_csv(page.store).decode()))

@@ -44,6 +44,7 @@ def test_further_lead_changes_the_study_and_is_named_in_the_log(page: Served) ->
     assert re.search(r"new lead link</th><td><bdi>Mia</bdi></td>.*?<bdi>study lead</bdi>", log)
 
 
+@pytest.mark.slow
 def test_reader_sees_and_changes_nothing(page: Served) -> None:
     lead = page.lead()
     lead.form("/lead/leads", name="Rio", role="reader")

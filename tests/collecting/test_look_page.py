@@ -95,6 +95,7 @@ def roles(html: str) -> dict[str, str]:
     return {unescape(name): role for name, role in rows}
 
 
+@pytest.mark.slow
 def test_dropped_file_shows_roles_analyses_and_command(client: Client) -> None:
     assert "Drop a table of labels here" in client.get()
     html = client.drop("../my sheet.csv", SHEET)
@@ -111,6 +112,7 @@ def test_dropped_file_shows_roles_analyses_and_command(client: Client) -> None:
     assert "/assay-" not in html, "the temporary folder does not appear"
 
 
+@pytest.mark.slow
 def test_role_is_changed_and_changes_are_undone(client: Client) -> None:
     client.drop("sheet.csv", SHEET)
     html = client.do("role", file="sheet.csv", column="Ann", role="judge")
@@ -126,6 +128,7 @@ def test_role_is_changed_and_changes_are_undone(client: Client) -> None:
     assert words(client.do("role", file="sheet.csv", column="Nobody", role="judge")) == words(html), "an old page"
 
 
+@pytest.mark.slow
 def test_question_is_answered_by_one_of_the_readings(client: Client) -> None:
     table = "post,first,second,third\n" + "".join(f"p{i},{1 + i % 5},{1 + i % 4},{1 + i % 3}\n" for i in range(24))
     html = client.drop("posts.csv", table)
@@ -169,6 +172,7 @@ def test_two_files_are_joined_and_ids_match_loosely_on_request(client: Client) -
     assert "judge.csv" not in said
 
 
+@pytest.mark.slow
 def test_report_is_made_by_the_command_that_is_shown(client: Client) -> None:
     client.drop("sheet.csv", SHEET)
     assert client.send("GET", f"{client.base}/open")[0] == 404, "no report has been made"
@@ -191,6 +195,7 @@ def test_report_is_made_by_the_command_that_is_shown(client: Client) -> None:
     assert client.send("GET", f"{client.base}/download/report.html")[0] == 404
 
 
+@pytest.mark.slow
 def test_report_without_judge_is_about_annotators(client: Client) -> None:
     client.drop("long.csv", UNCLEAR)
     html = client.do("report")
@@ -202,6 +207,7 @@ def test_report_without_judge_is_about_annotators(client: Client) -> None:
     assert "Download the numbers" not in said
 
 
+@pytest.mark.slow
 def test_failed_report_shows_the_reason(tmp_path: Path) -> None:
     page = LookPage(tmp_path, WORDS, lambda *_: "assay report gone.csv --expertise crowd")
     page.add("sheet.csv", SHEET.encode())
@@ -248,6 +254,7 @@ def test_unreadable_files_are_refused_with_the_reason(client: Client, name: str,
     assert "/assay-" not in html
 
 
+@pytest.mark.slow
 def test_cells_and_names_are_escaped(client: Client) -> None:
     bold = SHEET.replace("ID,", "<b>ID</b>,").replace("q1,", "<script>1</script>,")
     html = client.drop("<i>t</i>.csv", bold)
@@ -272,6 +279,7 @@ def test_requests_from_elsewhere_are_refused(client: Client) -> None:
     assert "unsafe" not in policy
 
 
+@pytest.mark.slow
 def test_more_than_32_mb_and_more_than_four_files_are_refused(client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
     much = {"Content-Length": str(32 * 1024 * 1024 + 1)}
     status, said, _ = client.send("POST", f"{client.base}/files?name=t.csv", b"x", **much)
@@ -309,6 +317,7 @@ def test_file_of_the_command_is_copied_and_read_as_stated(page: LookPage, tmp_pa
     assert path.read_text() == SHEET
 
 
+@pytest.mark.slow
 def test_files_of_the_same_stem_are_joined(client: Client) -> None:
     people = "".join(f"{','.join(line.split(',')[:4])}\n" for line in SHEET.splitlines())
     client.drop("labels.csv", people)
@@ -319,6 +328,7 @@ def test_files_of_the_same_stem_are_joined(client: Client) -> None:
     assert "read:\n- labels.tsv\n" in client.get("/download/labels.tsv.yaml")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("column", "role"), [("ID", "computed"), ("Mean", "item column")])
 def test_role_that_changes_nothing_is_refused(client: Client, column: str, role: str) -> None:
     before = roles(client.drop("sheet.csv", SHEET))
@@ -328,6 +338,7 @@ def test_role_that_changes_nothing_is_refused(client: Client, column: str, role:
     assert "Undo my changes" not in html
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("chosen", [[], ["Ann"]])
 def test_human_annotator_stays_human(client: Client, chosen: list[str]) -> None:
     client.drop("sheet.csv", SHEET)
@@ -363,6 +374,7 @@ def test_report_is_made_of_names_with_commas_and_dashes(page: LookPage) -> None:
     assert "Smith, Ann" in json.dumps(table)
 
 
+@pytest.mark.slow
 def test_old_page_makes_no_report_of_other_labels(client: Client) -> None:
     html = client.drop("sheet.csv", SHEET)
     (version,) = re.findall(r'name="version" value="(\d+)"', html)
@@ -392,6 +404,7 @@ def test_judges_are_kept_in_a_table_with_one_row_per_annotator(client: Client) -
     assert "--judges helper" in words(html)
 
 
+@pytest.mark.slow
 def test_command_finds_packages_of_a_relative_path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The command runs in the folder of the page, and paths of Python are relative to that of ``assay look``."""
     for name in ("page", "lib"):
@@ -424,6 +437,7 @@ def test_messages_name_the_controls_of_the_page(client: Client) -> None:
     assert "Run assay look long.csv --browser --label-spelling merge if they are the same, or run" in said
 
 
+@pytest.mark.slow
 def test_scale_of_a_file_that_is_not_readable_yet_is_set(client: Client) -> None:
     apart = "".join(f"q{i},{1 + i % 5},{10 * (i % 10)}\n" for i in range(24))
     client.drop("apart.csv", "ID,Ann,Bob\n" + apart)
@@ -433,6 +447,7 @@ def test_scale_of_a_file_that_is_not_readable_yet_is_set(client: Client) -> None
     assert "48 labels, 24 items, 2 humans, 0 judges, interval:0-90" in said
 
 
+@pytest.mark.slow
 def test_ignored_item_of_a_table_with_one_row_per_annotator_is_ignored(client: Client) -> None:
     rows = "".join(f"ann{i},{','.join(str(1 + (3 * i + j * j) % 5) for j in range(9))}\n" for i in range(3))
     client.drop("form.csv", f"annotator,{','.join(f'q{j}' for j in range(9))}\n" + rows)

@@ -136,6 +136,7 @@ def test_columns_with_two_roles_are_refused(tmp_path: Path, items: dict[str, Any
     assert why in str(error.value)
 
 
+@pytest.mark.slow
 def test_model_gets_no_recording_and_function_gets_its_path(tmp_path: Path) -> None:
     model = {"name": "gpt", "model": "gpt-4o-mini"}
     own = {"name": "own", "provider": "python", "model": "hear.py:hear"}

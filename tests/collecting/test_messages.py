@@ -38,6 +38,7 @@ def on_page(person: Annotator) -> list[dict[str, Any]]:
     return list(json.loads(found.replace("&#34;", '"').replace("&#39;", "'").replace("&amp;", "&")))
 
 
+@pytest.mark.slow
 def test_message_to_all_reaches_those_who_are_invited(page: Served) -> None:
     ana, lead = page.annotator("ana"), page.lead()
     lead.form("/lead/messages", words="  Rate the service only, not the food. ")
@@ -48,6 +49,7 @@ def test_message_to_all_reaches_those_who_are_invited(page: Served) -> None:
     assert received(page.annotator("cem")) == []
 
 
+@pytest.mark.slow
 def test_reply_reaches_one_annotator_with_their_comment(page: Served) -> None:
     ana, ben, lead = page.annotator("ana"), page.annotator("ben"), page.lead()
     (task,) = ana.work(1)[:1]

@@ -74,6 +74,7 @@ def work(page: Served, person: Annotator, labels: Mapping[str, Any], most: int =
     return done
 
 
+@pytest.mark.slow
 def test_overview_of_small_study_by_hand(serve: Any, url: str) -> None:
     page = serve(
         items=4,
@@ -163,6 +164,7 @@ def test_reopened_answer_is_missing(serve: Any) -> None:
     assert (found.short[0].answers, found.short[0].held, found.numbers.answered) == (1, 1, 0)
 
 
+@pytest.mark.slow
 def test_shortfall_by_group(serve: Any) -> None:
     people = {**FIXED, "overlap": {"role": {"nurse": 1, "doctor": 2}}}
     page = serve(items=3, people=people, who={"ana": {"role": "nurse"}, "ben": {"role": "doctor"}})
@@ -178,6 +180,7 @@ def test_shortfall_by_group(serve: Any) -> None:
     assert "role (nurse, doctor)" in page.lead().send("GET", "/lead").text
 
 
+@pytest.mark.slow
 def test_shortfall_counts_active_annotators_without_overlap(serve: Any) -> None:
     page = serve(items=3, people=FIXED, who=["ana", "ben", "chi"])
     work(page, page.annotator("ana"), {})
@@ -195,6 +198,7 @@ def test_shortfall_counts_active_annotators_without_overlap(serve: Any) -> None:
     ]
 
 
+@pytest.mark.slow
 def test_quota_of_all_items(serve: Any) -> None:
     page = serve(items=5, people={**FIXED, "quota": 2}, who=["ana", "ben"])
     work(page, page.annotator("ana"), {})
@@ -204,6 +208,7 @@ def test_quota_of_all_items(serve: Any) -> None:
     assert "every annotator answers a quota of the items" in page.lead().send("GET", "/lead/live").text
 
 
+@pytest.mark.slow
 def test_shortfall_by_session(serve: Any) -> None:
     page = serve(
         **{"items": 6, "who": ["ana", "ben"], "people": FIXED},
@@ -222,6 +227,7 @@ def test_shortfall_by_session(serve: Any) -> None:
     assert (one.items, one.people) == (6, 2)
 
 
+@pytest.mark.slow
 def test_progress_of_pairs(serve: Any) -> None:
     page = serve(
         **{"items": 5, "who": ["ana"], "people": {"pairs": 1, "overlap": 1, "ahead": 1}},
@@ -261,6 +267,7 @@ def test_answers_to_earlier_questions_are_counted_separately(serve: Any) -> None
         )
 
 
+@pytest.mark.slow
 def test_consent_to_the_current_text(serve: Any) -> None:
     page = serve(items=1, people={"consent": "Please read."}, who=["ana", "ben"])
     page.annotator("ana")
@@ -303,6 +310,7 @@ def agreeing(serve: Any, **more: Any) -> Served:
     return page
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("scale", "coefficient"),
     [
@@ -329,6 +337,7 @@ def test_agreement_so_far_equals_krippendorff_alpha(serve: Any, scale: Any, coef
     assert f"[{low}, {high}]" in shown
 
 
+@pytest.mark.slow
 def test_agreement_on_preferences_and_triplets_is_nominal(serve: Any) -> None:
     items = [{"item": f"i{n:03d}", "one": f"One {n}", "two": f"Two {n}"} for n in range(8)]
     question = {"name": "better", "text": "Which?", "scale": "preference", "options": ["one", "two"], "order": "fixed"}
@@ -342,6 +351,7 @@ def test_agreement_on_preferences_and_triplets_is_nominal(serve: Any) -> None:
     assert (found.estimate, found.low, found.high) == (own.estimate, own.low, own.high)
 
 
+@pytest.mark.slow
 def test_agreement_uses_first_answers(serve: Any) -> None:
     page = serve(items=6, people={**FIXED, "retest": 1}, who=["ana", "ben"])
     for name in ("ana", "ben"):
@@ -351,6 +361,7 @@ def test_agreement_uses_first_answers(serve: Any) -> None:
     assert look(page).people[0].done == look(page).people[0].of == 12
 
 
+@pytest.mark.slow
 def test_missing_agreement_has_a_reason(serve: Any) -> None:
     why = {"name": "why", "text": "Why?", "scale": "text"}
     page = serve(items=6, people=FIXED, who=["ana", "ben"], questions=[STARS, why])
@@ -381,6 +392,7 @@ def test_missing_agreement_has_a_reason(serve: Any) -> None:
     assert "Not estimable: undefined: all labels are equal" in page.lead().send("GET", "/lead").text
 
 
+@pytest.mark.slow
 def test_agreement_is_updated_after_answers_but_not_too_often(serve: Any, monkeypatch: Any) -> None:
     page = agreeing(serve)
     watch = Watch(page.design)
@@ -431,6 +443,7 @@ def test_overview_of_every_overlap_without_annotators(serve: Any, people: dict[s
     assert look(page).numbers.percent == 0
 
 
+@pytest.mark.slow
 def test_dashboard_escapes_text(serve: Any) -> None:
     name, value = "<script>alert(1)</script>", '"><img src=x onerror=alert(2)>'
     items = [{"item": "<b>item</b>", "text": "One."}]
@@ -571,6 +584,7 @@ def test_incremental_sums_equal_full_sums(
 JUDGE = {"name": "j", "provider": "recorded", "file": "replies.jsonl"}
 
 
+@pytest.mark.slow
 def test_verdict_progress_and_interim_analyses(serve: Any) -> None:
     page = serve(
         items=8,
@@ -613,6 +627,7 @@ def test_verdict_progress_and_interim_analyses(serve: Any) -> None:
     assert "plan.yaml cannot be read; run assay report for the reason" in lead.send("GET", "/lead/live").text
 
 
+@pytest.mark.slow
 def test_verdict_counts_items_answered_by_every_group(serve: Any) -> None:
     people = {**FIXED, "overlap": {"role": {"nurse": 1, "doctor": 1}}}
     page = serve(items=3, people=people, who={"ana": {"role": "nurse"}, "ben": {"role": "doctor"}}, analyses=2)

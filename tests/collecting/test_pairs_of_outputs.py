@@ -92,6 +92,7 @@ def test_from_items_to_ratings(tmp_path, capsys):
         assert found["table"] == json.loads(json.dumps(assay.ratings(votes).to_dict()["table"]))
 
 
+@pytest.mark.slow
 def test_existing_pairs_are_not_drawn_again(tmp_path):
     folder = systems_study(tmp_path / "study")
     study = load_study(folder)
@@ -105,6 +106,7 @@ def test_existing_pairs_are_not_drawn_again(tmp_path):
     assert words[-1].startswith("30 pairs of outputs drawn, of 6 of 12 items, chosen by separability (top)")
 
 
+@pytest.mark.slow
 def test_all_pairs_of_an_item_on_one_page(tmp_path):
     folder = systems_study(tmp_path / "study", people={"together": True})
     judged(folder)
@@ -118,6 +120,7 @@ def test_all_pairs_of_an_item_on_one_page(tmp_path):
         assert page.count("What was said in") == 2 * pages  # the text, and the bar into which it folds on a phone
 
 
+@pytest.mark.slow
 def test_second_run_sends_no_requests_and_keeps_the_pairs(tmp_path):
     folder = systems_study(tmp_path / "study")
     judged(folder)
@@ -165,6 +168,7 @@ def test_pairs_wait_for_every_output(tmp_path):
     assert judged(folder).answered == 10 + 30
 
 
+@pytest.mark.slow
 def test_changed_outputs_give_new_pairs_and_require_a_decision_on_old_votes(tmp_path):
     folder = systems_study(tmp_path / "study")
     judged(folder)

@@ -45,6 +45,7 @@ def work_on(ana: Annotator) -> str:
         assert ana.answer(tasks[0], {tasks[0].questions[0].id: 3}).status == 200
 
 
+@pytest.mark.slow
 def test_answers_become_columns_of_the_annotator(serve: Callable[..., Served]) -> None:
     page = serve(who=("ana", "ben"), items=2, people={"ask": ASK})
     for name, gender, age in (("ana", "woman", "34"), ("ben", "man", "51")):
@@ -129,6 +130,7 @@ def test_group_of_overlap_can_be_asked(serve: Callable[..., Served]) -> None:
         page.design.check_attributes("dan", {"job": "cook"})
 
 
+@pytest.mark.slow
 def test_crowd_answers_before_and_after(serve: Callable[..., Served]) -> None:
     screening = {"native": {"Is English your first language?": {"yes": True, "no": False}}, "years": {"Age?": "18-99"}}
     people = {"crowd": PROLIFIC, "ask": {"screening": screening, **ASK}, "tries": 1}

@@ -77,6 +77,7 @@ def proxy(port: int, *, proto: str = "", status: int = 200, body: bytes | None =
         server.server_close()
 
 
+@pytest.mark.slow
 def test_check_of_a_study_that_can_be_served(tmp_path):
     folder = write_study(tmp_path / "study")
     answered(folder)
@@ -187,6 +188,7 @@ def test_check_of_the_address_goes_through_the_proxy(tmp_path):
         pass  # the check has closed its server
 
 
+@pytest.mark.slow
 def test_command_prints_each_check_and_its_status(tmp_path, capsys):
     folder, port = write_study(tmp_path / "study"), str(free_port())
     with pytest.raises(SystemExit, match=r"^0$"):

@@ -31,6 +31,7 @@ def test_caddy_reads_its_recipe(tmp_path: Path) -> None:
     assert "Valid configuration" in said
 
 
+@pytest.mark.slow
 def test_nginx_reads_its_recipe(tmp_path: Path) -> None:
     if shutil.which("openssl") is None:
         pytest.skip("needs openssl")

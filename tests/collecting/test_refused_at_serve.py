@@ -73,6 +73,7 @@ def test_meanings_without_a_place_on_the_page_are_refused(tmp_path: Path) -> Non
         Served(folder)
 
 
+@pytest.mark.slow
 def test_meanings_of_numbers_are_shown_on_their_scale(serve: Callable[..., Served]) -> None:
     question = {"name": "quality", "text": "?", "scale": "interval:0-10", "meanings": {0: "useless", 10: "perfect"}}
     assert "0: useless; 10: perfect." in serve(questions=[question]).annotator().send("GET", "/work").text

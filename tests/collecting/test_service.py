@@ -138,6 +138,7 @@ def holding(lock: Any) -> Iterator[None]:
         thread.join()
 
 
+@pytest.mark.slow
 def test_locked_database_is_answered_in_time(tmp_path: Path) -> None:
     study = load_study(write_study(tmp_path / "study"))
     with open_store(study, patience=0.3) as store:

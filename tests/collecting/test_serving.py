@@ -205,6 +205,7 @@ def test_consent_applies_to_the_current_text(serve: Callable[..., Served], conse
     assert state.has_agreed(replace(person, consented_to=consented_to)) == agreed
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("method", "address", "language", "back"),
     [

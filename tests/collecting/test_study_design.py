@@ -88,6 +88,7 @@ def test_notice_after_the_announced_date(design: Any, today: str, passed: bool) 
     assert design().expiry_notice(date.fromisoformat(today)) == ""
 
 
+@pytest.mark.slow
 def test_sessions_by_scale_are_shuffled_by_person(design: Any) -> None:
     assert [(one.number, one.of, one.condition, one.words) for one in design().sessions("ana")] == [(1, 1, "{}", "")]
     scales = ("1-5", "0-100", "1-7")
@@ -115,6 +116,7 @@ def test_parts_are_sessions_with_scales_for_numbers_only(design: Any) -> None:
 DOCUMENTS = {"a1": "a", "b1": "b", "a2": "a", "x": None, "b2": "b", "a3": "a"}
 
 
+@pytest.mark.slow
 def test_items_of_a_document_share_a_page_with_together(design: Any) -> None:
     apart, together = design(DOCUMENTS).parts[0], design(DOCUMENTS, together=True).parts[0]
     order = ["b2", "a1", "x", "b1", "a3", "a2"]
@@ -126,6 +128,7 @@ def test_items_of_a_document_share_a_page_with_together(design: Any) -> None:
     assert (apart.n_items, list(apart.names)) == (6, list(DOCUMENTS))
 
 
+@pytest.mark.slow
 def test_items_are_shuffled_by_person_and_session_or_as_listed(design: Any) -> None:
     made = design(8).parts[0]
     orders = [made.order(*who) for who in (("ana", "{}"), ("ben", "{}"), ("ana", '{"scale":"1-5"}'))]

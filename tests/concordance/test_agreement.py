@@ -57,6 +57,7 @@ def value(found, who, coefficient, first=None, second=None, group=None) -> dict:
     return rows.row(0, named=True)
 
 
+@pytest.mark.slow
 def test_every_kind_of_comparison_is_there(found):
     kinds = dict(found.select().group_by("who").len().iter_rows())
     assert kinds == {
@@ -141,6 +142,7 @@ def test_tied_majorities_of_categories_are_counted():
     ]
 
 
+@pytest.mark.slow
 def test_ties_in_chunks_are_those_in_memory(tmp_path):
     from assay.data.chunked.chunks import scan
 
@@ -163,6 +165,7 @@ def test_ties_in_chunks_are_those_in_memory(tmp_path):
     assert found[0].exclusions[0].count > 0
 
 
+@pytest.mark.slow
 def test_agreement_counts_repeated_coefficient_once():
     once = agreement(panel(), coefficients=["cohen-kappa"], who=["pairs"])
     twice = agreement(panel(), coefficients=["cohen-kappa", "cohen-kappa"], who=["pairs", "pairs"])
@@ -203,6 +206,7 @@ def test_drawn_humans_hover_around_any_human(found):
     assert "1,000 draws" in drawn["interval"]
 
 
+@pytest.mark.slow
 def test_drawn_humans_by_brute_force():
     labels = panel(n=30)
     row = value(
@@ -216,6 +220,7 @@ def test_drawn_humans_by_brute_force():
     assert row["estimate"] == pytest.approx(np.mean(slow), abs=0.01)
 
 
+@pytest.mark.slow
 def test_by_a_column_of_items_or_of_annotators():
     labels = panel()
     found = agreement(labels, by="benchmark", who=["humans"], coefficients=["icc(a,1)"])
@@ -240,6 +245,7 @@ def test_p_values_are_adjusted_within_a_coefficient(found):
     assert found.select(coefficient="mae")["p"].null_count() == found.select(coefficient="mae").height
 
 
+@pytest.mark.slow
 def test_agreement_selects_coefficients_for_nominal_labels():
     cells = np.random.default_rng(0).integers(1, 4, (50, 3))
     votes = pl.DataFrame(
@@ -361,6 +367,7 @@ def test_heat_map_of_bias_has_two_signs():
     assert sorted(texts) == sorted(["1.0", "−1.0", "2.8", "−2.8", "1.8", "−1.8"])
 
 
+@pytest.mark.slow
 def test_summary_counts_omitted_rows_of_large_tables():
     """Six judges on five criteria: the fifth would be gone after 24 rows."""
     rng = np.random.default_rng(0)
@@ -388,6 +395,7 @@ def test_coefficients_say_when_judges_are_among_the_annotators():
     assert "judge" not in krippendorff_alpha(labels.where(kind="human")).summary()
 
 
+@pytest.mark.slow
 def test_random_judge_of_family_matches_brute_force():
     labels = panel(n=30)
     people = labels.annotators.with_columns(
@@ -415,6 +423,7 @@ def test_random_judge_of_family_matches_brute_force():
         agreement(labels, family="makers", **ask)
 
 
+@pytest.mark.slow
 def test_than_humans_compares_with_two_random_humans():
     """Better, worse or undecided; also for a family; higher is worse for an error."""
     found = agreement(panel(n=240, judge_noise=0.0), who=["random human"], coefficients=["pearson", "mae"], draws=400)
@@ -477,6 +486,7 @@ def coins(seed: int, m: int = 3) -> Annotations:
     return from_grid(np.random.default_rng(seed).integers(1, 6, (40, m)), Ordinal(1, 5))
 
 
+@pytest.mark.slow
 def test_summary_starts_with_human_agreement_and_recommended_coefficient(found):
     first, second = found.summary().splitlines()[:2]
     assert first.startswith("Human agreement: Krippendorff's α (ordinal) = 0.")
@@ -489,6 +499,7 @@ def test_summary_starts_with_human_agreement_and_recommended_coefficient(found):
     assert sum(", not significantly better than chance (" in text for text in texts) >= 18
 
 
+@pytest.mark.slow
 def test_headline_is_first_requested_coefficient():
     labels = panel()
     asked = agreement(labels, coefficients=["qwk", "cohen-kappa", "mae"], who=["humans"])

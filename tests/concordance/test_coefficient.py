@@ -102,6 +102,7 @@ def test_icc_table_has_separate_row_for_f_interval():
     assert math.isnan(found.p(0.1, interval=found.f_test.words))
 
 
+@pytest.mark.slow
 def test_rows_of_agreement_keep_no_resamples_and_answer():
     labels = TABLES["three"]
     options = {"coefficients": ["nmae", "cohen-kappa", "exact-agreement"], "draws": 50}

@@ -66,6 +66,7 @@ def every_swap(cells: np.ndarray) -> np.ndarray:
     return np.array(found)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("missing", [False, True])
 def test_p_is_that_of_all_swaps(missing):
     cells = np.array([[0, 0, 1, 1], [1, 0, 1, 1], [0, 1, 0, 0], [1, 1, 0, 1], [0, 1, 1, 1], [1, 0, 0, 0]], dtype=float)

@@ -176,6 +176,7 @@ def named_less(seeds: int, n: int, noise) -> list[set[str]]:
     return [set(table.filter(than_all="less")["category"]) for table in found]
 
 
+@pytest.mark.slow
 def test_guessed_category_is_detected_and_equal_ones_are_not():
     assert sum("2" in named for named in named_less(8, 150, np.array([0.2, 0.9, 0.2, 0.2]))) >= 7
     assert sum(bool(named) for named in named_less(15, 60, 0.4)) <= 3

@@ -145,6 +145,7 @@ def test_raters_to_draw_uses_families_or_judges():
     assert raters_to_draw(every, [f"m{k}" for k in range(9)]) == ["humans", "judges"]
 
 
+@pytest.mark.slow
 def test_pictures_mark_significant_raters():
     found = agreement(study(alone=["other"]), family="maker", **ASK)
     ax = found.plot_raters(coefficient="mae")

@@ -221,6 +221,7 @@ def test_perfect_agreement_of_few_items_is_no_certainty():
     assert 0.3 < found.low < 0.9
 
 
+@pytest.mark.slow
 def test_rank_interval_near_one_reaches_bias_corrected_value():
     rng = np.random.default_rng(3)
     hits = {"jackknife": 0, "here": 0}

@@ -59,6 +59,7 @@ def test_alignment_is_the_icc_of_two_columns_of_means(labels, these, scale, benc
         assert found["n"] == len(cells)
 
 
+@pytest.mark.slow
 def test_reliability_is_the_icc_of_each_panel(labels, study):
     cells = unit_cells(labels, "0-10", "toxic")
     place = {"scale": "0-10", "benchmark": "toxic", "form": "ICC(A,k)"}
@@ -156,6 +157,7 @@ def test_repeats_and_missing_labels():
     assert holes.reliability["estimate"].null_count() == 0
 
 
+@pytest.mark.slow
 def test_one_seed_one_number_and_bootstraps_too(labels):
     one, two = (grading_scale_study(labels, method="percentile", n_resamples=300, seed=4) for _ in range(2))
     assert one.alignment.equals(two.alignment)
@@ -172,6 +174,7 @@ def test_pictures_and_storage(study):
     assert stored["best"] == "0-5"
 
 
+@pytest.mark.slow
 def test_names_in_a_picture_do_not_overlap(study):
     """Neither each other nor a point, also where benchmarks lie close together."""
     ax = study.plot_icc_nmae()
@@ -186,6 +189,7 @@ def test_names_in_a_picture_do_not_overlap(study):
     assert all(ax.get_window_extent().contains(*box.min) and box.width for box in boxes)
 
 
+@pytest.mark.slow
 def test_errors_name_the_problem(labels):
     with pytest.raises(DataError, match="did you mean 'scale'"):
         grading_scale_study(labels, scale_column="scales")

@@ -75,6 +75,7 @@ def same(one, two) -> bool:
     )
 
 
+@pytest.mark.slow
 @settings(max_examples=3, deadline=None)  # laws hold it of every question on a larger table
 @given(cells=tables, seed=st.integers(0, 100))
 def test_order_and_names_of_items_and_annotators_change_nothing(cells, seed):
@@ -125,6 +126,7 @@ def test_one_and_the_same_label_throughout_says_nothing(name):
     json.dumps(found.to_dict())
 
 
+@pytest.mark.slow
 @settings(max_examples=15, deadline=None)
 @given(cells=tables, shuffle=st.permutations(range(1, 6)))
 def test_categories_without_order_may_be_renamed(cells, shuffle):
@@ -138,6 +140,7 @@ def test_categories_without_order_may_be_renamed(cells, shuffle):
         assert same(one, COEFFICIENTS[name](others)), name
 
 
+@pytest.mark.slow
 @settings(max_examples=15, deadline=None)
 @given(seed=st.integers(0, 1000), factor=st.floats(0.1, 50), shift=st.floats(-100, 100))
 def test_interval_coefficients_do_not_care_about_units(seed, factor, shift):

@@ -166,6 +166,7 @@ def both_figures(places, scale="1-5"):
     return pl.DataFrame(rows, schema=["scale", "benchmark", "measure", "estimate", "low", "high"], orient="row")
 
 
+@pytest.mark.slow
 def test_points_have_names_apart_from_each_other_and_from_all_points():
     places = {
         "qa": (0.10, 0.80),

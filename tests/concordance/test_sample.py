@@ -64,6 +64,7 @@ def test_icc_table_has_random_and_fixed_raters():
     assert width["two-way random"] > width["two-way mixed"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "ask",
     [
@@ -255,6 +256,7 @@ def test_no_scale_is_better_because_these_raters_use_it_differently():
     assert shown["fixed"] > 6
 
 
+@pytest.mark.slow
 def test_better_scale_is_still_detected():
     found = [grading_scale_study(used_differently(s, 0.03, noise=0.4)).differences for s in range(3)]
     assert all(f.filter(pl.col("judge") == "gpt")["significant"].any() for f in found)

@@ -492,6 +492,7 @@ def test_scale_differences_are_adjusted_over_unordered_pairs(confidence):
     assert {r["significant"] for r in single} == {True, False}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("confidence", [0.8, 0.95])
 def test_pooling_is_adjusted_over_benchmarks_and_kinds(confidence):
     study = three_scales(confidence=confidence)

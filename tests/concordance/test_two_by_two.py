@@ -31,6 +31,7 @@ def tables():
     ]  # fmt: skip
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", QUESTIONS)
 def test_every_table_of_two_by_two_is_answered_or_refused_in_words(name):
     for labels in tables():

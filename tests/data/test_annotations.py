@@ -514,6 +514,7 @@ def test_answers_do_not_depend_on_row_order(rows, shuffle):
     assert len(a.answers()) == len(rows)
 
 
+@pytest.mark.slow
 @given(
     st.lists(st.tuples(st.integers(0, 6), st.integers(0, 3), st.integers(1, 5)), min_size=2, unique_by=lambda r: r[:2]),
     st.data(),

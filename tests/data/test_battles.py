@@ -120,6 +120,7 @@ def test_read_battles_finds_the_question():
     assert assay.read(frame).n_items == 12
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("way", ["by name", "left and right", "letters", "without names"])
 def test_read_takes_each_column_that_names_the_winner_as_a_rater(way):
     """In wide tables of votes, under any words for the sides; the first column is not the only one that is read."""

@@ -40,6 +40,7 @@ def rows_of(rng, n=60, m=5, missing=0.3):
     return pl.DataFrame({"item": names[item], "annotator": [f"a{j}" for j in who], "label": label})
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("order", ["shuffled", "sorted", "files in another order"])
 @pytest.mark.parametrize("labels_per_chunk", [pytest.param(1, marks=pytest.mark.slow), 7, 10_000])
 def test_scan_equals_memory_for_every_layout(tmp_path, order, labels_per_chunk):
@@ -75,6 +76,7 @@ def test_scan_splits_sorted_files_between_items(tmp_path):
     assert not [name for name in (p.name for p in Path(chunks.folder.path).iterdir()) if name.startswith("rows")]
 
 
+@pytest.mark.slow
 @settings(max_examples=6)
 @given(st.integers(0, 10**6), st.integers(1, 40), st.integers(1, 4), st.booleans())
 def test_fingerprint_does_not_depend_on_chunks_or_files(tmp_path_factory, seed, labels_per_chunk, files, whole):
@@ -109,6 +111,7 @@ def test_scan_where_selects_criterion_as_memory(tmp_path):
         assert chunks.n_labels == len(memory)
 
 
+@pytest.mark.slow
 def test_scan_counts_rows_without_label(tmp_path):
     frame = rows_of(np.random.default_rng(3)).with_columns(label=pl.col("label").cast(pl.String).replace("3", " "))
     for n in (10, 1000):

@@ -81,6 +81,7 @@ def test_read_refuses_partly_blank_row(sheet):
 # -- columns ----------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_read_wide_refuses_comment_column(sheet):
     for text, scale in (("item,ann,bob,Comments\na,1,1,\nb,2,2,odd one\n", None),
                         ("item,ann,bob,Comments\na,1,1,\nb,2,2,odd one\n", "1-5"),
@@ -207,6 +208,7 @@ def test_read_refuses_folder_instead_of_file(tmp_path, name, form):
         write(labels, tmp_path / name, form)
 
 
+@pytest.mark.slow
 def test_read_refuses_file_instead_of_folder(tmp_path):
     labels = assay.simulate(40, scale="1-5", seed=1)
     (tmp_path / "file").touch()

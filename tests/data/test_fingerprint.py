@@ -38,6 +38,7 @@ def test_hashes_do_not_depend_on_batch_size(monkeypatch):
     np.testing.assert_array_equal(hashes(texts, "item"), whole)
 
 
+@pytest.mark.slow
 @given(ROWS, st.randoms(use_true_random=False))
 def test_fingerprint_ignores_row_order_and_number_type(rows, shuffle):
     other = [(i, a, c, float(v)) for i, a, c, v in rows]

@@ -45,6 +45,7 @@ def model(folder: Path, file: str = "model.csv") -> assay.Annotations:
     return assay.read(folder / file, item="id", annotator="model", label="score", judges=["gpt-4o"])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("file", ["model.csv", "wide.csv"])
 def test_a_form_and_a_models_file_are_joined(folder: Path, file: str) -> None:
     with pytest.raises(assay.errors.DataError, match="no item id is in both, but 12 of 12 match loosely") as refused:
@@ -62,6 +63,7 @@ def test_a_form_and_a_models_file_are_joined(folder: Path, file: str) -> None:
     assert row["label"].to_list() == [3, 4, 4, 4]
 
 
+@pytest.mark.slow
 def test_readings_are_joined_by_commands(folder: Path, run, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(folder)
     form = ("form.csv", "--layout", "transposed", "--annotator", "Your name")

@@ -44,6 +44,7 @@ def test_distinct_items_have_labels_of_their_kind(at_once):
         assert set(zip(answers.annotator[mine], answers.value[mine], strict=True)) == of_kind[kind[i]]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("options", "clusters"),
     [

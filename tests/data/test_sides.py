@@ -245,6 +245,7 @@ def test_ratings_of_votes_are_those_of_the_sides_that_were_shown(ask):
     assert one.equals(other)
 
 
+@pytest.mark.slow
 def test_bradley_terry_takes_covariates_of_the_sides_that_were_shown():
     frame = votes(noisy, THREE_PAIRS, seed=11)
     shown = pl.int_range(pl.len())

@@ -131,6 +131,7 @@ class TestDesignsOfABudget:
         variances = dict(plan.components.select("effect", "variance").iter_rows())
         assert found[3] ** 2 - found[9] ** 2 == pytest.approx(variances["judges"] * (1 / 3 - 1 / 9))
 
+    @pytest.mark.slow
     @pytest.mark.parametrize(
         ("n", "j", "p", "r"),
         [

@@ -94,6 +94,7 @@ def test_without_anchors_nothing_is_divided():
     assert np.isnan(found.lines["system change"].low)
 
 
+@pytest.mark.slow
 def test_anchors_that_are_no_sample_of_the_later_run_are_refused():
     """Short texts alone as anchors, where long ones move twice as much."""
     refused = 0
@@ -259,6 +260,7 @@ def test_total_and_system_change_by_hand():
     assert left.standard_error == pytest.approx(np.sqrt((rest**2).sum() * 30 / 29))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("numeric", [True, False])
 def test_agreement_ratio_matches_slow_method(numeric):
     """Observed and expected distances of pairs of labels, an item at a time; the jackknife by leaving items out."""

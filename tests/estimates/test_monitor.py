@@ -86,6 +86,7 @@ def test_wealth_is_the_least_over_candidates_of_a_double_sum(monkeypatch):
     np.testing.assert_allclose(detector(x, base, horizon)[0], worst, rtol=1e-9)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("p0", [0.1, 0.5])
 def test_change_of_a_tenth_is_found_within_600_observations(p0):
     """In the median, after 1,000 observations, with 2,000 labels as baseline: about 420 at a share of .5."""
@@ -156,6 +157,7 @@ def test_more_labels_change_nothing_of_before():
     np.testing.assert_array_equal(one.detector_values[:700], other.detector_values)
 
 
+@pytest.mark.slow
 def test_clusters_are_observations():
     rows = documents = 0
     for seed in range(16):

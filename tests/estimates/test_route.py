@@ -63,6 +63,7 @@ def test_route_gives_confident_items_to_good_judge():
     assert "Human queue" in words
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seeds", [6, pytest.param(20, marks=pytest.mark.slow)])
 @pytest.mark.parametrize(("judge", "share"), [("holds", 1), ("fails", 0)])
 def test_noise_and_a_judge_that_holds_has_all_and_one_that_does_not_none(judge, share, seeds):
@@ -435,6 +436,7 @@ def test_parts_of_the_error_at_the_four_starts(p, place):
     assert largest(np.array([0.2, 0.4, 0.7, 1.0]), np.array(p, dtype=float) - 1e-12, 0.05) == place
 
 
+@pytest.mark.slow
 def test_route_requires_item_level_agreement():
     """Always 3 is within ε = .2 of people in the middle of a scale; as close as people, who look, is another thing."""
     for seed in (1, 3):

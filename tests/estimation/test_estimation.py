@@ -115,6 +115,7 @@ def by_loops(statistic, data, n_resamples, seed):
     return np.array(found)
 
 
+@pytest.mark.slow
 @given(tables, st.integers(20, 150), st.integers(0, 2**32))
 def test_replicates_are_the_statistic_of_each_resample(data, n_resamples, seed):
     data = data + np.array([0, 1000])  # a ratio needs a denominator away from 0
@@ -931,6 +932,7 @@ def within(share, trials, target, slack):
     return bool(low <= share <= high)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("method", ["percentile", "bca", "jackknife"])
 def test_95_percent_interval_covers_95_percent(method):
     # Bootstrap intervals of 60 skewed items are known to cover a little less than promised (2% here at most).

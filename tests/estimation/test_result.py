@@ -68,6 +68,7 @@ def test_result_can_be_copied_and_pickled(kappa) -> None:
     assert copy.deepcopy(kappa).summary() == kappa.summary()
 
 
+@pytest.mark.slow
 def test_a_notebook_shows_one_screen():
     found = assay.agreement(assay.simulate(60, 3, judges={"gpt": 0.2}, seed=1))
     shown = found._repr_html_()

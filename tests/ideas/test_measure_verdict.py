@@ -121,6 +121,7 @@ def test_no_verdict_if_experts_choose_at_random():
     assert "yet" not in found.summary().split(" which ")[0] or found.ceiling["high"] >= 0.3
 
 
+@pytest.mark.slow
 def test_baselines_of_length_words_and_authors_prevent_a_verdict():
     """Experts who go by authors: a judge that tells authors does not exceed a list of authors."""
     texts = texts_of(WORLD)
@@ -157,6 +158,7 @@ def test_many_measures_are_corrected_for():
     assert "2 more measures in the table." in found.summary()
 
 
+@pytest.mark.slow
 def test_a_sweep_is_tested_as_the_best_of_its_settings():
     """Permuted together, the best of thirty settings of noise is what the best of thirty reaches."""
     noise = {k: random_values(WORLD, k) for k in range(30)}
@@ -166,6 +168,7 @@ def test_a_sweep_is_tested_as_the_best_of_its_settings():
     assert found.verdicts[found.best].verdict not in BEATS_BASELINES
 
 
+@pytest.mark.slow
 def test_a_judge_s_own_table_of_odd_ones_out_is_a_measure():
     judged = WORLD.study(floor=8, judges={"gpt": noisy(WORLD, 0.2)}, repeats=2)
     apart = judged.where(kind="judge")
@@ -463,6 +466,7 @@ def test_judge_name_may_contain_brackets(name):
     assert judge_of(name) == name
 
 
+@pytest.mark.slow
 def test_a_pair_that_was_asked_both_ways_round_has_the_mean_of_both():
     """A judge gives values in one order, or half of the pairs also the other way round with as much more and less."""
     one = pair_values(WORLD).with_columns(value=pl.col("value").rank() / 1000).with_row_index("item")

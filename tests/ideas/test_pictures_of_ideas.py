@@ -133,6 +133,7 @@ def said(n_people):
     return assay.annotator_similarity(assay.read(frame, scale="text", judges=["gpt", "llama"]), method="none")
 
 
+@pytest.mark.slow
 def test_annotators_on_a_map_and_by_closeness():
     few, many = said(14), said(39)
     ax = few.plot()

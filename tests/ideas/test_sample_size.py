@@ -39,6 +39,7 @@ def test_truth_is_recovered_at_the_floor_that_the_plan_names():
     assert np.mean(np.array(found) > 0.88) >= 0.8
 
 
+@pytest.mark.slow
 def test_more_comparisons_and_more_agreement_reach_more():
     few = assay.plan.triplets(8, agreement=0.5, floors=(2, 12), n_studies=40)
     many = assay.plan.triplets(8, agreement=0.75, floors=(2, 12), n_studies=40)
@@ -49,6 +50,7 @@ def test_more_comparisons_and_more_agreement_reach_more():
     assert "None of these numbers reaches" in few.summary()
 
 
+@pytest.mark.slow
 def test_a_pilot_gives_its_agreement():
     labels = World.of(9, sharpness=1).study(floor=4, overlap=2)
     pilot = assay.plan.triplets(9, pilot=labels, floors=(2,), n_studies=20)
@@ -59,6 +61,7 @@ def test_a_pilot_gives_its_agreement():
         assay.plan.triplets(pilot=labels, agreement=0.5)
 
 
+@pytest.mark.slow
 def test_judgments_estimate_correlation_with_as_many_others():
     world = World.of(10, sharpness=0.6)
     labels = world.study(floor=8, overlap=2)
@@ -76,6 +79,7 @@ def test_judgments_estimate_correlation_with_as_many_others():
     assert found.needed_low <= found.needed <= found.needed_high
 
 
+@pytest.mark.slow
 def test_the_smallest_number_reaches_the_target():
     labels = World.of(10, sharpness=0.6).study(floor=8, overlap=2)
     need = assay.plan.judgments(labels, target=0.7, n_splits=40)
@@ -147,6 +151,7 @@ def test_random_texts_are_as_sharp_as_the_agreement_asks():
     assert np.mean(found) == pytest.approx(0.62, abs=0.02)
 
 
+@pytest.mark.slow
 def test_a_plan_counts_its_studies():
     plan = assay.plan.triplets(7, 2, agreement=0.7, floors=(3, 12), target=0.8, power=0.5, n_studies=30, seed=4)
     worlds = [sample_size._worlds(plan.run.settings, 0.7, k) for k in range(30)]

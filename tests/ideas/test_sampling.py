@@ -148,6 +148,7 @@ def test_what_cannot_be_drawn_is_refused(texts, options, words):
         assay.sample_triplets(texts, **options)
 
 
+@pytest.mark.slow
 def test_a_hundred_who_ask_at_once_get_a_hundred_triplets(tmp_path):
     pytest.importorskip("sqlalchemy")
     from assay.study.definition import load_study

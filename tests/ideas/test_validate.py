@@ -47,6 +47,7 @@ def test_it_is_spearman_s_rho_of_equation_1():
     assert documents["n"].to_list() == [45, 45]
 
 
+@pytest.mark.slow
 def test_a_judge_is_a_measure_by_its_own_choices():
     judge = assay.triplet_similarity(LABELS, annotators=["gpt"]).table
     experts = assay.triplet_similarity(LABELS).table
@@ -121,6 +122,7 @@ def test_experts_who_do_not_look_have_no_ceiling_and_no_measure_is_good():
     assert found.table["low"][0] < 0 < found.table["high"][0]
 
 
+@pytest.mark.slow
 def test_the_best_of_many_is_said_to_be_optimistic():
     """Thirty measures of pure noise: the best looks good, and nested choice leaves little of it."""
     rng = np.random.default_rng(8)
@@ -135,6 +137,7 @@ def test_the_best_of_many_is_said_to_be_optimistic():
     assert "best of 30 settings, which is optimistic" in found.summary()
 
 
+@pytest.mark.slow
 def test_a_sweep_with_a_true_winner_keeps_it():
     settings = {"a": pair_values(noisy(WORLD, 0.1)), "b": pair_values(noisy(WORLD, 3, seed=6))}
     found = assay.validate_similarity(LABELS, {"sweep": settings}, with_judges=False, **QUICK)
@@ -156,6 +159,7 @@ def test_a_judge_s_answers_about_pairs_are_averaged_over_repeats_and_orders():
     assert row(found, "gpt4")["kind"] == "judge"
 
 
+@pytest.mark.slow
 def test_measures_with_equal_rank_share_a_position():
     found = assay.validate_similarity(LABELS, {"b": MEASURES["good"], "a": MEASURES["good"]}, **QUICK)
     assert found.table["measure"][1:3].to_list() == ["a", "b"]
@@ -546,6 +550,7 @@ def noise(pairs, n, seed=5):
     return [pairs.with_columns(value=pl.Series(rng.normal(size=pairs.height))) for _ in range(n)]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("world", "whole"), [(WORLD, False), (World.of(6, 6), True), (World.of(6, 5), False)])
 def test_what_is_lost_by_choosing_the_best_of_a_sweep_is_scaled_to_all_pairs(world, whole):
     """Six documents are halved whole, fewer by their texts; one setting ranks the pairs of some halves alone."""
@@ -617,6 +622,7 @@ def test_the_mean_within_documents_is_of_those_in_which_a_measure_varies():
     assert row(one, "good")["within"] is None
 
 
+@pytest.mark.slow
 def test_a_difference_is_less_by_what_choosing_gave_either():
     settings = {
         "a": pair_values(noisy(WORLD, 2)),
@@ -637,6 +643,7 @@ def test_a_difference_is_less_by_what_choosing_gave_either():
     assert row(found, "good")["difference"] is row(found, "flat")["difference"] is None
 
 
+@pytest.mark.slow
 def test_a_sweep_is_permuted_as_the_best_of_its_settings_and_what_does_not_vary_sees_nothing():
     """The same permutations: a setting twice has the p of one, and of two it is more often as good as the best."""
     one, other = noise(MEASURES["good"], 2, seed=4)

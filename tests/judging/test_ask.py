@@ -61,6 +61,7 @@ def test_ask_takes_every_kind_of_evaluator(tmp_path, judge, label):
     assert labels_of(found, "mine") == dict.fromkeys("abc", label)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("is_async", [False, True])
 def test_ask_gives_each_row_its_own_score_of_a_metric_that_keeps_its_last_one(tmp_path, is_async):
     rows = [{"item": f"q{n}", "text": str(n % 5 + 1)} for n in range(20)]
@@ -91,6 +92,7 @@ def test_ask_gives_each_row_its_own_score_of_a_metric_that_keeps_its_last_one(tm
     assert running["most"] > 2, "separate results, at the same time"
 
 
+@pytest.mark.slow
 def test_ask_gives_models_and_functions_in_one_table_and_asks_each_once(tmp_path):
     calls = Counter()
 

@@ -51,6 +51,7 @@ def key(monkeypatch):
 TAKING = FORMS | {"openai-compatible": FORMS["openai"], "openai-responses": FORMS["openai"]}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("provider", TAKING)
 def test_batch_is_sent_looked_at_and_taken_in(make_study, provider):
     with ChatServer() as server:
@@ -76,6 +77,7 @@ def test_batch_is_sent_looked_at_and_taken_in(make_study, provider):
     assert rows(study, "select count(*) from answers join prompts using (fingerprint)") == [(7,)]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("provider", FORMS)
 def test_replies_that_cannot_be_read_and_errors_are_asked_again(make_study, provider):
     def script(n, body, server):
@@ -99,6 +101,7 @@ def test_replies_that_cannot_be_read_and_errors_are_asked_again(make_study, prov
     assert "HTTP 400: no" in " ".join(second.reasons)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("provider", FORMS)
 def test_batch_study_cancel_stores_results_and_releases_claims(make_study, provider):
     with ChatServer() as server:
@@ -233,6 +236,7 @@ def test_batch_that_fails_as_a_whole_is_said_and_not_sent_again_at_once(make_stu
         assert "failed: " in done.summary()
 
 
+@pytest.mark.slow
 def test_at_the_command_line(make_study, capsys):
     from assay.cli.app import main
 
@@ -261,6 +265,7 @@ def test_at_the_command_line(make_study, capsys):
 # -- killed in between ------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("provider", ["openai", "anthropic"])
 def test_process_that_is_killed_as_it_sends_leaves_an_order_that_is_found(make_study, monkeypatch, provider):
     with ChatServer() as server:

@@ -167,6 +167,7 @@ def test_estimate_writes_nothing(make_study, monkeypatch):
 # -- items and keys ---------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("provider", PARAMS)
 def test_one_poisoned_item_is_one_question_without_a_reply(make_study, provider):
     def script(n, body, server):
@@ -254,6 +255,7 @@ def test_thirty_unreadable_replies_of_thirty_stop_the_judge_with_words(make_stud
     assert {row["reply"] for row in found} == {"It depends on who reads it."}
 
 
+@pytest.mark.slow
 def test_how_many_unreadable_replies_stop_a_judge_is_a_limit(make_study):
     with ChatServer(lambda n, body, server: Say("It depends on who reads it.")) as server:
         study = make_study(30, server.url, limits={"concurrency": 1})
@@ -264,6 +266,7 @@ def test_how_many_unreadable_replies_stop_a_judge_is_a_limit(make_study):
         assert server.count == 66
 
 
+@pytest.mark.slow
 def test_judge_that_needs_the_complaint_every_time_is_asked_to_the_end(make_study):
     def script(n, body, server):
         return Say("Hm." if len(body["messages"]) == 2 else '{"label": 2}')
@@ -372,6 +375,7 @@ def test_known_prices_are_those_of_one_call_and_of_its_cache():
     assert price(1_000_000, 0) > 1000 * price(1000, 0), "a long prompt costs more a token, many short ones do not"
 
 
+@pytest.mark.slow
 def test_dry_run_prices_calls_one_by_one(make_study, monkeypatch):
     monkeypatch.setenv("ANTHROPIC_API_KEY", "k" * 20)
     study = make_study(2000, judge={"provider": "anthropic", "model": "claude-sonnet-4-5", "base_url": None})
@@ -799,6 +803,7 @@ def test_show_equals_the_request(make_study, monkeypatch, provider):
         requests_of(study, "q99")
 
 
+@pytest.mark.slow
 def test_terminal_output_is_escaped(make_study, run):
     """In a separate process what goes through the log; in this one the commands that only print."""
     steering = "\x1b]0;pwned\x07\x1b[2J\x9b1m\u202e[red]4[/red]"
@@ -885,6 +890,7 @@ def test_limit_has_the_name_that_the_model_knows_wherever_it_is(make_study, mode
     assert not {"max_tokens", "max_completion_tokens"} - {name} & set(body)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("known", ["max_tokens", "max_completion_tokens"])
 def test_model_that_refuses_the_name_of_the_limit_is_asked_with_the_other(make_study, known):
     def script(n, body, server):
@@ -904,6 +910,7 @@ REFUSALS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("refused", [("max_tokens",), ("form",), ("max_tokens", "form")])
 def test_judge_study_sends_each_refused_call_in_flight_again(make_study, refused):
     # 20 of 60 are in flight before the first refusal comes: each of them is sent again, once for each thing refused.
@@ -945,6 +952,7 @@ def test_parameter_that_a_model_does_not_take_is_said_with_what_to_do(make_study
     assert "this model does not take top_logprobs: take score out of the judge" in said
 
 
+@pytest.mark.slow
 def test_one_label_is_not_given_the_room_of_a_book(make_study):
     with ChatServer() as server:
         judge = of_format(server, "anthropic") | {"max_tokens": None}

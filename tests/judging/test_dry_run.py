@@ -37,6 +37,7 @@ def test_tokens_of_a_request_by_its_letters():
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("judge", "out"),
     [
@@ -68,6 +69,7 @@ def test_texts_are_as_long_as_they_may_be(make_study, judge, each):
     assert (found.calls, found.tokens_out) == (4, 4 * each)
 
 
+@pytest.mark.slow
 def test_pairs_that_are_not_drawn_yet_are_counted_in_words(make_study):
     parts = {
         "questions": [
@@ -180,6 +182,7 @@ def test_calls_that_are_alike_are_shown_once_with_their_number(make_study):
     assert all(f"How {call.question}?" in str(call.body) for call in shown)
 
 
+@pytest.mark.slow
 def test_claims_about_given_or_first_item(make_study):
     rotated = {"route": {"rotate": 0.0}, **MODEL}
     study = make_study(12, judges=[{"name": name, **rotated} for name in ("m1", "m2")])
@@ -198,6 +201,7 @@ def test_claims_about_given_or_first_item(make_study):
         requests_of(systems, judges=["m1"])
 
 
+@pytest.mark.slow
 def test_estimate_goes_by_the_replies_so_far_once_there_are_twenty(make_study):
     """19 labels of 33 tokens each, or 20; then 4 items without an answer, and 1 whose call failed: 5 calls."""
     for n, each in ((19, 12), (20, 33)):

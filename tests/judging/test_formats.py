@@ -189,6 +189,7 @@ def test_expected_score_requires_probabilities(make_study):
     assert done.reasons["m1: the service sent no probabilities of tokens"] == 2
 
 
+@pytest.mark.slow
 def test_limits_of_a_judge_are_its_own(make_study):
     with ChatServer(lambda n, b, server: Say(delay=0.02)) as server:
         judges = [
@@ -394,6 +395,7 @@ def test_label_likelihood_gives_reason_if_unknown(pairs, reason):
     assert likelihood(pairs, 4).reason == reason
 
 
+@pytest.mark.slow
 def test_probability_is_a_signal_for_a_route(make_study):
     import polars as pl
 
@@ -439,6 +441,7 @@ def routed_by(make_study, server, rule, **judge):
     return study
 
 
+@pytest.mark.slow
 def test_items_of_which_a_judge_is_not_sure_are_not_asked(make_study):
     with ChatServer() as server:
         study = routed_by(make_study, server, {"signal": "sure"})

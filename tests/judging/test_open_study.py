@@ -22,6 +22,7 @@ def status_of(study):
     return {row.pop("annotator"): row for row in assay.open_study(study.folder).status().table.to_dicts()}
 
 
+@pytest.mark.slow
 def test_open_study_killed_in_a_notebook_continues_and_asks_each_once(make_study):
     flying = 0
     with ChatServer(lambda n, body, server: Say(delay=0.01)) as server:
@@ -85,6 +86,7 @@ def test_status_counts_labels_of_judges_and_annotators(make_study):
     assert found.summary() in found._repr_html_()
 
 
+@pytest.mark.slow
 def test_open_study_reads_an_edit_at_the_next_call(make_study):
     with ChatServer(lambda n, body, server: Say()) as server:
         loaded = make_study(5, server.url)

@@ -108,6 +108,7 @@ def test_demonstrations_are_never_of_the_item_or_its_document(make_study, use):
         assert len(claims) == 40 - 4 * len({documents[name] for name in used})
 
 
+@pytest.mark.slow
 def test_result_says_how_demonstrations_were_used_and_new_labels_change_nothing(make_study):
     with ChatServer() as server:
         study = make_study(20, server.url, judge={"strategy": "few-shot"}, labels="labels.csv")
@@ -373,6 +374,7 @@ def test_prompts_of_ones_own_are_a_condition(make_study):
     assert sorted(study_labels(study).labels["prompt"]) == ["default", "strict"]
 
 
+@pytest.mark.slow
 def test_changed_judge_question_or_item_is_asked_again_and_the_old_answer_does_not_count(make_study):
     with ChatServer() as server:
         judge_study(make_study(2, server.url))
@@ -475,6 +477,7 @@ def test_column_that_differs_within_a_drawn_triplet_is_shown_of_each(make_study)
 PAIRED = {"name": "alike", "text": "Are they alike?", "scale": "0-1", "options": ["text"], "show": []}
 
 
+@pytest.mark.slow
 def test_pairs_are_made_of_single_texts_and_asked_in_both_orders(make_study):
     """Binary and continuous prompts of one study; ten repeats, each with a new random order."""
     continuous = {
@@ -828,6 +831,7 @@ def test_judge_is_asked_about_what_its_rule_keeps_as_far_as_that_is_known(make_s
         routed("aeg", 30)
 
 
+@pytest.mark.slow
 def test_probe_samples_are_nested_and_stable(make_study):
     def sample(names, number, seed=0):
         study = make_study(
@@ -910,6 +914,7 @@ def test_orders_in_which_options_are_shown(make_study, order, found):
     assert orders == found
 
 
+@pytest.mark.slow
 def test_shuffled_options_are_in_either_order_and_the_same_again(make_study):
     parts = {"questions": [of_texts("text", "doc", order="shuffled")], "items": {"file": "items.csv"}}
     shown = [[claim.shown["order"] for claim, _ in asked(make_study(60, **parts))] for _ in range(2)]
@@ -1063,6 +1068,7 @@ def test_way_requests_probabilities(make_study, score, spec, likelihood, expecte
     assert request.alternatives == (20 if likelihood else 0)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("question", "hints"),
     [
@@ -1082,6 +1088,7 @@ def test_hint_is_any_allowed_label(make_study, question, hints, seed):
                      for claim, one in asked(study) if claim.shown and "about" in claim.shown]  # fmt: skip
 
 
+@pytest.mark.slow
 def test_recipe_identity(make_study):
     """A judge's name only where its replies are found by it: a model does not know what it is called here."""
     folder = make_study(1).folder

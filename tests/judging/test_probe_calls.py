@@ -20,6 +20,7 @@ def last(body):
     return body["messages"][-1]["content"]
 
 
+@pytest.mark.slow
 def test_probes_label_a_sample_and_are_distinguished(make_study):
     with ChatServer(lambda n, b, server: Say('{"label": 2}' if "Another annotator" in last(b) else None)) as server:
         server.script = lambda n, b, s: Say('{"label": 2}' if "Another annotator" in last(b) else '{"label": 3}')
@@ -85,6 +86,7 @@ def test_swapped_options_are_shown_the_other_way_and_read_back(make_study):
     assert dict(found.select("probe", "label").rows()) == {None: -1, "swapped": 1}
 
 
+@pytest.mark.slow
 def test_hint_column_is_a_plain_number(make_study):
     tokens = [('{"label": ', {}), ("50", {"50": 0.6, "100": 0.4}), ("}", {})]
     with ChatServer(lambda n, b, server: Say('{"label": 50}', tokens=tokens)) as server:

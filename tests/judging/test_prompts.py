@@ -325,6 +325,7 @@ def test_tie_where_one_must_be_chosen_is_off_the_scale_and_asked_again(make_stud
     assert set(study_labels(study).labels["label"]) == {-1, 1}
 
 
+@pytest.mark.slow
 def test_list_of_labels_is_asked_for_once_and_is_a_criterion_each(make_study):
     asked = {"name": "about", "text": "?", "scale": "several:food,price", "show": ["text"]}
     with ChatServer(lambda n, body, server: Say(['{"label": ["price"]}', '{"label": []}'][n % 2])) as server:
@@ -419,6 +420,7 @@ def test_system_is_sent_the_task_and_the_text_and_nothing_else():
     assert text == "Summarize it.\n\ntopic: food\n\ntext: Soup was cold."
 
 
+@pytest.mark.slow
 def test_temperature_of_systems_is_a_condition_and_one_of_them_is_compared(make_study):
     parts = {
         "questions": [
@@ -463,6 +465,7 @@ def copied(study, *names):
             (study.folder / "prompts" / path.name).write_text(path.read_text())
 
 
+@pytest.mark.slow
 def test_three_forms_of_comparison_with_and_without_what_they_are_about(make_study):
     """Table 3 and table 4 of IDEAlign: three prompts, two sets of columns, one study."""
     seen = {"with": 0, "without": 0}
@@ -495,6 +498,7 @@ def test_three_forms_of_comparison_with_and_without_what_they_are_about(make_stu
     assert seen["with"] == seen["without"] > 0
 
 
+@pytest.mark.slow
 def test_triplets_and_pairs_of_one_column_share_a_study_and_other_columns_do_not(make_study):
     answers = {"odd": '{"label": "B"}', "alike": '{"label": 1}', "odd2": '{"label": "A"}'}
 
@@ -552,6 +556,7 @@ def test_show_is_required_before_judges_run(make_study):
         judge_study(study)
 
 
+@pytest.mark.slow
 def test_answers_of_before_the_columns_were_said_still_count_where_the_same_is_sent(make_study):
     with ChatServer() as server:
         judge_study(make_study(3, server.url))

@@ -113,6 +113,7 @@ def test_command_that_hangs_is_ended(make_study):
     assert done.reasons == {"m1: no reply: no reply within 0.3 s": 1}
 
 
+@pytest.mark.slow
 def test_command_that_hangs_is_ended_where_processes_have_no_groups(make_study, monkeypatch):
     monkeypatch.delattr(os, "killpg")  # as on Windows
     monkeypatch.delattr(signal, "SIGKILL")

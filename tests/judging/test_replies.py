@@ -116,6 +116,7 @@ MANY = settings(max_examples=2500 if THOROUGH else 100)
 SOME = settings(max_examples=800 if THOROUGH else 60)
 
 
+@pytest.mark.slow
 @MANY
 @given(st.sampled_from(CASES), st.sampled_from(SHAPES), st.sampled_from(BEFORE), st.sampled_from(AFTER), st.data())
 def test_stated_label_is_read_from_every_shape(case, shape, before, after, data):
@@ -137,6 +138,7 @@ def test_stated_label_is_read_from_every_shape(case, shape, before, after, data)
     assert type(read.label) is type(label) or float(label).is_integer()
 
 
+@pytest.mark.slow
 @SOME
 @given(st.sampled_from(list(SCALES)), st.text(max_size=200))
 def test_read_reply_gives_label_on_scale_or_reason(spec, text):
@@ -507,6 +509,7 @@ def test_long_reply_that_goes_in_circles_comes_to_an_end_without_a_label(words):
     assert read_reply(words * 3000, STARS).label is None
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("words", ["---\n", "\n\nItem 2\n", "a: 0.1 ", "[ ] ", "[[A>>B]] ", "4 seems fair ", "\n- "])
 def test_reply_of_repeated_signs_is_read_in_a_moment(words):
     text = (words * (32_000 // len(words) + 1))[:32_000]
@@ -688,6 +691,7 @@ ATOMS = ["A", "B", "C", "AB", "ABC", "A+", "A-", "A*", "C++", "C#", "yes", "no",
          "PartOf", "has-part", "1", "2", "12", "1.5", "10", "N/A", "R&D", "ja", "нет", "是", "好"]  # fmt: skip
 
 
+@pytest.mark.slow
 @MANY
 @given(
     st.lists(st.sampled_from(ATOMS), min_size=2, max_size=6, unique=True), st.data(), st.sampled_from(JOINING),
@@ -703,6 +707,7 @@ def test_read_reply_rejects_two_joined_labels(names, data, joint, shape):
     assert read.label in {None, *exact}, (words, read)
 
 
+@pytest.mark.slow
 @MANY
 @given(
     st.sampled_from(["1-5", "0-10", "interval:0-100", "nominal:1,2,3,4,5,6,7,8,9,10,11,12"]), st.data(),
@@ -767,6 +772,7 @@ def test_read_reply_of_braces_only_is_fast(text):
     assert time.process_time() - begun < 2.0, "3.6 s each before, and some .1 s now"
 
 
+@pytest.mark.slow
 def test_end_of_a_reply_of_a_million_letters_counts():
     text = "I weigh it. " * 80_000
     assert read_reply(f"{text}\nAnswer: 4", STARS).label == 4
@@ -1056,6 +1062,7 @@ def test_read_reply_parses_label_next_to_other_criteria(text):
     assert read_of(text, "consistency", "1-5", ["relevance", "coherence", "consistency"]) == 2
 
 
+@pytest.mark.slow
 def test_read_reply_does_not_take_one_of_many_lines_of_another_criterion():
     assert read_of("relevance: 2\n" * 60_000, "coherence", "1-5", ["relevance", "coherence"]) == OTHER_CRITERIA
     assert read_of("relevance: 2\n" * 200, "coherence", "1-5", ["relevance", "coherence"]) == OTHER_CRITERIA

@@ -62,6 +62,7 @@ def judges_of(folder: Path) -> dict[str, set[str]]:
     return found
 
 
+@pytest.mark.slow
 def test_items_are_dealt_in_equal_shares_and_a_share_is_asked_of_all(tmp_path: Path, server: ChatServer) -> None:
     folder = rotating(tmp_path / "study", url=server.url)
     assert sum(one.calls for one in estimate_study(load_study(folder)).judges) == 54 + 6 * 3

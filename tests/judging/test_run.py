@@ -203,6 +203,7 @@ def test_answer_keeps_reply_fingerprint_tokens_cost_latency_and_time(make_study,
     assert row["counts"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", [1, 2])
 def test_thirty_percent_faults_leave_no_question_without_an_end_and_none_twice(make_study, seed):
     with ChatServer(faults(0.3, seed)) as server:
@@ -223,6 +224,7 @@ def test_thirty_percent_faults_leave_no_question_without_an_end_and_none_twice(m
     assert missing["label"].is_null().all()
 
 
+@pytest.mark.slow
 def test_reply_off_the_scale_is_asked_again_with_the_complaint(make_study):
     def script(n, body, server):
         return Say('{"label": 9}' if len(body["messages"]) == 2 else '{"label": 2}')
@@ -237,6 +239,7 @@ def test_reply_off_the_scale_is_asked_again_with_the_complaint(make_study):
     assert study_labels(study).labels["label"].to_list() == [2, 2, 2]
 
 
+@pytest.mark.slow
 def test_equal_replies_are_parsed_by_their_end_and_their_own_item(make_study):
     cut = iter(["stop", "length", "stop", "length"])
     with ChatServer(lambda n, body, server: Say("Answer: 1", finish=next(cut, "length"))) as server:
@@ -307,6 +310,7 @@ def test_retry_after_is_obeyed(make_study):
     assert min(clock.waits) >= 7
 
 
+@pytest.mark.slow
 def test_call_that_takes_too_long_is_made_again(make_study):
     with ChatServer(lambda n, body, server: Say(delay=3 if n == 1 else 0)) as server:
         study = make_study(1, server.url, limits={"timeout": 0.2})
@@ -356,6 +360,7 @@ def test_no_key_says_which_variable(make_study, monkeypatch):
         judge_study(make_study(1, judge={"base_url": None}))
 
 
+@pytest.mark.slow
 def test_max_cost_is_not_passed_by_more_than_the_calls_in_flight(make_study):
     with ChatServer(lambda n, body, server: Say(delay=0.005)) as server:
         study = make_study(200, server.url, judge=PRICE, limits={"concurrency": 10, "max_cost": 0.01})
@@ -381,6 +386,7 @@ def test_price_that_is_not_known_is_said_and_not_guessed(make_study):
             judge_study(make_study(3, server.url, limits={"max_cost": 1}))
 
 
+@pytest.mark.slow
 def test_dry_run_counts_calls_tokens_and_money_and_asks_nothing(make_study):
     with ChatServer() as server:
         study = make_study(40, server.url, judge=PRICE | {"repeats": 2})
@@ -401,6 +407,7 @@ def test_openai_prices_are_known_offline(make_study, monkeypatch):
     assert 0 < estimate.cost < 0.01
 
 
+@pytest.mark.slow
 def test_requests_per_minute_are_kept(make_study):
     clock = StoppedClock()
     with ChatServer() as server:
@@ -410,6 +417,7 @@ def test_requests_per_minute_are_kept(make_study):
     assert clock.waits == pytest.approx([n / 20 for n in range(1, 21)])
 
 
+@pytest.mark.slow
 def test_busy_service_is_asked_less_at_once(make_study):
     def script(n, body, server):
         busy = server.busy >= 5
@@ -422,6 +430,7 @@ def test_busy_service_is_asked_less_at_once(make_study):
     assert refused < 200
 
 
+@pytest.mark.slow
 def test_two_runs_at_once_never_ask_the_same_question(make_study):
     # Of one run alone, at most ten questions are in progress: with the eleventh, both runs are at work.
     with ChatServer(lambda n, body, server: Say(until=lambda: server.count > 10)) as server:
@@ -496,6 +505,7 @@ def test_answers_that_arrive_while_others_are_written_are_written_together():
     assert calls == [["a"], ["b", "c", "d"]]
 
 
+@pytest.mark.slow
 def test_garbage_is_looked_for_rarely_while_a_run_asks_and_as_before_after_it(make_study):
     found, before = [], gc.get_threshold()
     with ChatServer(lambda n, body, server: found.append(gc.get_threshold()[0]) or Say()) as server:
@@ -510,6 +520,7 @@ def test_garbage_is_looked_for_rarely_while_a_run_asks_and_as_before_after_it(ma
     assert gc.get_threshold() == before
 
 
+@pytest.mark.slow
 def test_kill_9_at_random_moments_loses_and_repeats_nothing(make_study):
     kill_and_resume(make_study, questions=200, kills=2, delay=0.01)
 
@@ -519,6 +530,7 @@ def test_kill_9_at_twenty_random_moments_over_eight_hundred_questions(make_study
     kill_and_resume(make_study, questions=800, kills=20, delay=0.01)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("how", [ask, ask_without_posix])
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_judge_study_waits_for_the_calls_in_flight_when_it_is_ended(make_study, number, how):
@@ -533,6 +545,7 @@ def test_judge_study_waits_for_the_calls_in_flight_when_it_is_ended(make_study, 
         assert rows(study, "select count(*) from assignments where status = 'claimed'") == [(0,)]
 
 
+@pytest.mark.slow
 def test_judge_command_resumes_after_sigterm(make_study):
     with ChatServer(lambda n, body, server: Say(delay=0.1)) as server:
         study = make_study(120, server.url, judge=PRICE)
@@ -551,6 +564,7 @@ def test_judge_command_resumes_after_sigterm(make_study):
         assert len(server.answered) == 120
 
 
+@pytest.mark.slow
 def test_second_sigterm_does_not_wait(make_study):
     with ChatServer(lambda n, body, server: Say(delay=30)) as server:
         study = make_study(20, server.url)
@@ -566,6 +580,7 @@ def test_second_sigterm_does_not_wait(make_study):
         assert process.exitcode == -signal.SIGTERM
 
 
+@pytest.mark.slow
 def test_endpoint_without_structured_output_is_asked_without(make_study):
     def script(n, body, server):
         if "response_format" in body:
@@ -579,6 +594,7 @@ def test_endpoint_without_structured_output_is_asked_without(make_study):
     assert schema["properties"]["label"] == {"type": "integer", "enum": [1, 2, 3, 4, 5]}
 
 
+@pytest.mark.slow
 def test_judge_study_reads_each_criterion_from_one_reply_with_all(make_study):
     # Four questions, the shipped prompt, and one reply to all of them: relevance 4, coherence 3.5, consistency 2.
     names = ["relevance", "coherence", "consistency", "overall"]
@@ -608,6 +624,7 @@ def test_request_that_is_refused_is_one_question_without_a_reply(make_study):
     assert done.reasons == {"m1: no reply: HTTP 400: too long": 1}
 
 
+@pytest.mark.slow
 def test_recording_can_be_replayed(make_study, tmp_path):
     chance = random.Random(3)
     record = tmp_path / "replies.jsonl"
@@ -648,6 +665,7 @@ def test_unknown_judges_are_named(make_study):
 # -- what a run counts --------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_run_counts_each_kind_of_answer(make_study):
     """A label; an unreadable reply twice; a refusal; a call that fails. Each call takes a second."""
     clock, told = StoppedClock(), []
@@ -819,6 +837,7 @@ def criteria(study):
 THREE = [{"name": one, "text": "How good?", "scale": "interval:0-5"} for one in ("relevance", "coherence", "fluency")]
 
 
+@pytest.mark.slow
 def test_questions_with_the_same_request_share_a_call_in_each_repeat_and_condition(make_study):
     with ChatServer(lambda n, body, server: Say('{"relevance": 1, "coherence": 2, "fluency": 3}')) as server:
         criteria(make_study(3))

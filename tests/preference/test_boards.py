@@ -280,6 +280,7 @@ def test_equal_pairs_rarely_give_reversals(people, judge, studies):
     assert covered >= 0.95 - 2 * math.sqrt(0.05 * 0.95 / studies)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("studies", [20, pytest.param(120, marks=pytest.mark.slow)])
 def test_of_two_equal_systems_neither_is_put_ahead(studies):
     """The percentile interval alone would in .09 of studies of a dozen items."""
@@ -550,6 +551,7 @@ def test_equal_ratings_share_their_rank_and_its_range():
     assert "anna and bert have the same rating" in found.summary()
 
 
+@pytest.mark.slow
 def test_categories_have_a_board_each_under_one_correction():
     topic = ["code" if i % 3 else "chat" for i in range(300)]
     labels = study(11, 300, *FLIPPED, topic=topic)
@@ -607,6 +609,7 @@ def arena(seed: int, n: int, worth: float, gap: float = 0.4, longer: float = 0.3
     )  # fmt: skip
 
 
+@pytest.mark.slow
 def test_covariates_are_a_logistic_regression():
     linear_model = pytest.importorskip("sklearn.linear_model", reason="needs scikit-learn")
     frame = arena(1, 900, 0.5)
@@ -813,6 +816,7 @@ def test_systems_that_never_met_are_asked_about_first():
     }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "options",
     [{}, {"method": "jackknife"}, {"ties": "davidson"}, {"separability": "separability"}, {"by": "half"},

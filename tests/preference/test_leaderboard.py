@@ -157,6 +157,7 @@ def test_runs_one_by_one_are_runs_together(monkeypatch):
 # -- Bradley-Terry ------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_bradley_terry_is_a_logistic_regression():
     linear_model = pytest.importorskip("sklearn.linear_model", reason="needs scikit-learn")
     frame = drawn(800, seed=5)
@@ -260,6 +261,7 @@ def test_systems_with_only_wins_differ_from_unconnected_systems():
         assay.ratings(votes_of(frame_of(lost)))
 
 
+@pytest.mark.slow
 def test_without_its_votes_a_rating_does_not_depend_on_their_order_or_side():
     frame = drawn(300, seed=8)
     turned = frame.with_columns(first=pl.col("second"), second=pl.col("first"), label=-pl.col("label"))
@@ -403,6 +405,7 @@ def test_the_published_votes(real_data):
 # -- tables that people bring -------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_battles_are_read_as_votes(tmp_path):
     frame = pl.DataFrame({
         "question_id": [1, 1, 2, 3, 4], "model_a": ["x", "y", "x", "y", "x"], "model_b": ["y", "x", "y", "x", "y"],
@@ -882,6 +885,7 @@ def colours_of(ax):
     return [colour for _, colour in sorted(points, reverse=True)]
 
 
+@pytest.mark.slow
 def test_boards_are_drawn_by_group_and_system_in_their_colours(small):
     both = with_boards(small, rated(), rated((300.0, 50, 200), who="m"), rated((1.0, 2, 3), who="m", group="art"))
     ax = both.plot()

@@ -31,6 +31,7 @@ def names_of(axis):
     return [tick.get_text() for tick in axis.get_ticklabels()]
 
 
+@pytest.mark.slow
 def test_ratings_and_win_probabilities(votes):
     both = assay.ratings(votes, n_resamples=40)
     assert names_of(both.plot().yaxis) == [
@@ -53,6 +54,7 @@ def test_ratings_and_win_probabilities(votes):
     assert cells.get_xticks().tolist() == cells.get_yticks().tolist()[::-1] == [k + 0.5 for k in range(n)]
 
 
+@pytest.mark.slow
 def test_consistency_by_rater_and_its_values(votes):
     found = assay.consistency(votes, method="none", who=["humans", "annotators"])
     ax, rows = found.plot(), found.headlines

@@ -113,6 +113,7 @@ def test_order_of_rows_and_names_change_nothing():
     assert position_bias(pairs(renamed)).shares["estimate"][0] == one.shares["estimate"][0]
 
 
+@pytest.mark.slow
 def test_what_was_shown_and_chosen_and_the_clusters_are_of_the_data():
     def digest(rows=PAIRS, doc=(1, 1, 2, 2), clusters=None):
         labels = pairs(rows)

@@ -68,6 +68,7 @@ def test_separability_agrees_with_direct_computation(name):
         assert row["separability"] == pytest.approx(wanted[row["item"], row["first"], row["second"]], abs=1e-12)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("by_length", [False, True])
 def test_each_output_is_encoded_once_however_many_systems_are_compared(by_length):
     asked: Counter[str] = Counter()
@@ -131,6 +132,7 @@ def test_a_function_of_two_texts_is_taken():
     assert got == pytest.approx(wanted)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["rouge-1", "rouge-2", "rouge-l"])
 def test_rouge_is_that_of_its_definition(name):
     if name == "rouge-l":
@@ -197,6 +199,7 @@ def test_more_outputs_come_nearer_to_all_of_them():
         found.stability([1])
 
 
+@pytest.mark.slow
 def test_fewer_comparisons_and_other_temperatures():
     found = assay.separability(outputs(generations(25, 5, systems=("m1", "m2"))), method="none")
     other = assay.separability(outputs(generations(20, 5, seed=9, systems=("m1", "m2"))), method="none")
@@ -369,6 +372,7 @@ def test_benchmarks_that_are_none_are_refused():
         assay.separability({"near": own, "far": near})
 
 
+@pytest.mark.slow
 def test_a_sweep_holds_what_all_outputs_and_each_condition_give():
     labels = told_apart(20, 0.5, 3, hot=True)
     found = assay.separability_sweep(labels, condition="heat", k=[2, 3], c=[4, 16], n_draws=6)
@@ -403,6 +407,7 @@ def test_a_sweep_holds_what_all_outputs_and_each_condition_give():
     assert bare.rows["estimate"].to_list() == [one.rows["estimate"].item() for one in plain]
 
 
+@pytest.mark.slow
 def test_a_sweep_changes_the_number_and_not_the_scale():
     """Comparisons leave the mean; two outputs raise it, as the larger of two noisy alignments is too large (eq. 3).
 

@@ -127,6 +127,7 @@ def votes_that(link: bool, seed: int = 1, n: int = 80) -> assay.Annotations:
     return votes_of(frame_of(rows, separability=delta), judges=["m"])
 
 
+@pytest.mark.slow
 def test_choosing_saves_ratings_only_where_separability_tells():
     found = assay.consistency(votes_that(link=True), by="separability", choose="weighted")
     assert set(found.saving) == {"humans", "m"}
@@ -141,6 +142,7 @@ def test_choosing_saves_ratings_only_where_separability_tells():
     assert found.summary().count("; not significant") == 2
 
 
+@pytest.mark.slow
 def test_saving_agrees_with_direct_computation():
     """Over many draws of half the items, the mean consistency of the drawn items, compared with all."""
     found = assay.consistency(votes_that(link=True), by="separability", choose="top", share=0.25, method="none")
@@ -152,6 +154,7 @@ def test_saving_agrees_with_direct_computation():
     assert found.saving["humans"].estimate == pytest.approx(1 - ratio)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("method", ["jackknife", "percentile"])
 def test_a_saving_and_its_interval_do_not_depend_on_items_that_others_alone_rated(method):
     rows = votes_that(link=True).labels.join(votes_that(link=True).items, on="item", how="left")
@@ -202,6 +205,7 @@ def test_values_are_of_those_who_were_asked_about():
         assert set(assay.consistency(votes, method="none", who=[who]).values["who"]) == wanted
 
 
+@pytest.mark.slow
 def test_each_item_is_as_likely_to_be_drawn_and_a_draw_depends_on_the_seed_alone():
     """Of ten items of one separability 400 draws of one take each tenth, with a standard error of .015."""
     items = items_of(np.full(10, 0.5))

@@ -113,6 +113,7 @@ def dense_deviance(terms: Terms, theta, restricted=True) -> float:
     return references.deviance(terms.value, terms.codes, theta, restricted)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("restricted", [True, False])
 @pytest.mark.parametrize("most_dense", [1500, 0], ids=["dense", "sparse"])
 def test_blocks_give_the_deviance_and_slope_of_the_whole_matrix(restricted, most_dense):
@@ -197,6 +198,7 @@ def test_negative_variance_is_reported_by_each_estimator():
     assert any("negative ANOVA estimates set to 0: p (−" in note for note in anova.notes)
 
 
+@pytest.mark.slow
 def test_a_bound_ends_where_the_likelihood_ends():
     """Profile of a balanced one-way table against the exact criterion, by a fine grid."""
     rng = np.random.default_rng(5)
@@ -212,6 +214,7 @@ def test_a_bound_ends_where_the_likelihood_ends():
     assert low < ends[0] < ends[1] < high
 
 
+@pytest.mark.slow
 def test_the_lower_end_is_0_or_above():
     """Of few raters in a small complete table, where the likelihood at 0 is nearly that of the fit."""
     for seed in range(2):
@@ -265,6 +268,7 @@ def test_a_delta_interval_is_symmetric_in_log_odds_or_in_logs_by_dense_matrices(
         assert [one.low, one.high] == pytest.approx([value * np.exp(-wide), value * np.exp(wide)], rel=1e-5)
 
 
+@pytest.mark.slow
 def test_drawn_tables_have_the_covariance_that_they_are_drawn_from():
     """Cell means of 6,000 drawn tables: their covariance is V, with the residual over the labels of each cell."""
     value, c = coded(lessons(4, 2, 3, seed=1))
@@ -318,6 +322,7 @@ def test_scores_are_the_mixed_model_equations_solution(missing):
     assert (frame["estimate"].std() or 0) < (frame["mean"].std() or 0)  # drawn to the mean
 
 
+@pytest.mark.slow
 def test_scores_are_as_far_from_the_truth_as_they_say():
     """Four raters of error 1 on 40 people of variance 1: errors of variance .2, √.8 with the truth."""
     away, agree = [], []

@@ -34,6 +34,7 @@ def ask(labels, **options):
     return disattenuated_correlation(labels, "r x (o:i)", "i", facets=FACETS, **{"n_resamples": 20, **options})
 
 
+@pytest.mark.slow
 def test_every_cross_pair_by_hand():
     """The sums of pairs against a loop over them."""
     labels = lessons(8, 3, 2, judges=2, missing=0.2, seed=3)
@@ -96,6 +97,7 @@ def test_the_structural_estimate_finds_the_true_correlation_and_equation_3_falls
     assert published < 0.55
 
 
+@pytest.mark.slow
 def test_fingerprint_depends_on_labels_and_on_families():
     labels = lessons(6, 2, 2, judges=2, seed=5)
     one, same, swapped = (
@@ -141,6 +143,7 @@ def spurious(seed=0):
     return assay.read(pl.DataFrame(rows), judges=["m0", "m1"], scale="interval:-100-100")
 
 
+@pytest.mark.slow
 def test_agreement_on_the_lesson_alone_is_called_spurious():
     found = ask(spurious())
     assert found.observed.estimate > 0.4
@@ -150,6 +153,7 @@ def test_agreement_on_the_lesson_alone_is_called_spurious():
     assert ask(lessons(60, 4, 4, judges=4, seed=6)).finding == "shared"
 
 
+@pytest.mark.slow
 def test_an_interval_over_16_systems_is_wider_than_that_of_pairs():
     labels = lessons(16, 6, 4, judges=3, seed=9)
     found = ask(labels, n_resamples=80)
@@ -165,6 +169,7 @@ def test_every_correlation_answers_at_another_level():
         assert one.p(0) < 0.05 < one.p(low)
 
 
+@pytest.mark.slow
 def test_objects_may_count_alike():
     labels = lessons(8, 3, 2, judges=2, missing=0.15, seed=3)
     one, other = ask(labels), ask(labels, weights="objects")
@@ -254,6 +259,7 @@ def test_blocks_have_the_deviance_and_slope_of_the_whole_matrix():
     np.testing.assert_allclose(blocks.derivatives(variances)[0], slope, rtol=1e-7, atol=1e-8)
 
 
+@pytest.mark.slow
 def test_the_fit_is_where_the_slope_is_nothing():
     labels = lessons(25, 3, 3, judges=3, apart=0.5, missing=0.15, seed=8)
     fitted = joint_fit(labels)
@@ -376,6 +382,7 @@ def several():
     return assay.read(pl.DataFrame(rows), judges=judges, scale="interval:-100-100")
 
 
+@pytest.mark.slow
 def test_all_criteria_and_pairs_of_families_in_one_call():
     labels = several()
     found = ask(labels, by="family")
@@ -433,6 +440,7 @@ def test_sums_over_pairs_of_labels_are_those_of_a_loop():
     assert np.isnan(pair_correlation(found[2]))  # one pair does not vary
 
 
+@pytest.mark.slow
 def test_the_published_interval_is_that_of_independent_pairs_at_different_lessons():
     """Correlations of 2,000 pairs have the standard error (1 − r²) / √2,000; equation 3 divides them by √(Eρ² Eρ²).
 
@@ -503,6 +511,7 @@ def test_disattenuated_correlation_excludes_criterion_without_labels_of_a_family
     assert lost.reason == "no label has 'kind' = human, judge"
 
 
+@pytest.mark.slow
 def test_several_correlations_name_the_criterion_of_each_caution():
     labels, who = several(), ["human0", "human1", "gpt0"]
     found = ask(labels, by="family", annotators=who)
@@ -670,6 +679,7 @@ def test_a_single_correlation_is_drawn_with_all_five():
 # -- where a correction is given -----------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_a_correction_needs_variance_of_objects_in_95_percent_of_resamples():
     """Few objects with little variance: in a share of resamples a family has none, and its correction is missing."""
     shares, kept = [], 0
@@ -700,6 +710,7 @@ def test_coefficient_that_a_family_cannot_have_leaves_the_others():
 # -- families and the facet in which scores differ -----------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_each_two_families_in_the_order_of_the_column_or_as_named():
     labels = several().where(criterion="clear")
     there = [str(v) for v in labels.values_of("family")]
@@ -713,6 +724,7 @@ def test_each_two_families_in_the_order_of_the_column_or_as_named():
             ask(labels, by="family", families=twice)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("design", "different"),
     [

@@ -649,6 +649,7 @@ def test_rows_are_summed_alike_by_a_product_and_by_gathering(most, product, monk
     assert by_cell.tolist() == [[0 + 4 + 4, 1 + 5 + 5], [6, 7]]
 
 
+@pytest.mark.slow
 def test_diagnostics_cover_each_varying_quantity():
     stats = pytest.importorskip("arviz_stats.base").array_stats
     rng = np.random.default_rng(1)

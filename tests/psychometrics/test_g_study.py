@@ -115,6 +115,7 @@ def test_a_facet_of_one_level_is_taken_out_and_said():
         g_study(one, "r x (o:i)", "i", facets=FACETS, confounded="refuse")
 
 
+@pytest.mark.slow
 def test_confounded_object_has_no_coefficient():
     """One lesson a teacher: which of both varies cannot be known."""
     found = g_study(lessons(12, 1, 3, missing=0.2), "r x (o:i)", "i", facets=FACETS)
@@ -124,6 +125,7 @@ def test_confounded_object_has_no_coefficient():
     assert found.d_study(o=[2]).projected["reason"].null_count() == 0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("n", "raters"), [(1, 3), (1, 1), (3, 3)])
 def test_g_study_takes_lesson_one_of_each_teacher_for_another_lesson(n, raters):
     """Also if each teacher has one: lesson 1 is not the only lesson, and a teacher is not confounded with it."""
@@ -343,6 +345,7 @@ def test_a_large_unbalanced_table_has_intervals_by_the_delta_method(monkeypatch)
     assert "profile-likelihood" in complete.summary()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("method", [pytest.param("profile", marks=pytest.mark.slow), "delta", "parametric"])
 def test_every_number_answers_at_another_level_and_of_a_null(method):
     """The p-value at an end of an interval is 1 − level."""
@@ -363,6 +366,7 @@ def test_every_number_answers_at_another_level_and_of_a_null(method):
         study.generalizability.interval(1.5)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("method", [pytest.param("profile", marks=pytest.mark.slow), "delta", "parametric", "objects"])
 def test_rows_at_another_level_are_those_of_asking_with_it(method):
     """Of the study's own table, and of other numbers of raters, whose level is the study's."""
@@ -411,6 +415,7 @@ def observed():
     return assay.read(CLASS, item=["NCTETID", "OBSID", "CHAPNUM"], annotator="RATERID", label=list(ITEMS), scale="1-7")
 
 
+@pytest.mark.slow
 @pytest.mark.real_data
 @pytest.mark.parametrize("items", [("CLPC", "CLNC"), pytest.param(ITEMS, marks=pytest.mark.slow)], ids=["two", "all"])
 def test_lessons_of_teachers_are_fitted_as_by_lme4(observed, items):
@@ -426,6 +431,7 @@ def test_lessons_of_teachers_are_fitted_as_by_lme4(observed, items):
     assert found["CLPC"].dependability.estimate == pytest.approx(0.125, abs=5e-4)
 
 
+@pytest.mark.slow
 @pytest.mark.real_data
 def test_segments_without_solution_have_a_reason(observed):
     design, settings = parse("r x (s:o:i)"), DesignSettings(design="r x (s:o:i)", object="i")

@@ -106,6 +106,7 @@ def test_ideal_ratings_and_residuals_are_conditional_moments(name):
     np.testing.assert_allclose(found.standardized(x, found.table.value), slow, atol=1e-7)
 
 
+@pytest.mark.slow
 def test_drawn_labels_have_the_moments_of_the_model():
     found = density("three criteria, labels missing", 10)
     x = somewhere(found)
@@ -135,6 +136,7 @@ def wide(labels) -> np.ndarray:
     return labels.labels.pivot("annotator", index="item", values="label").drop("item").to_numpy()
 
 
+@pytest.mark.slow
 def test_two_complete_raters_have_the_moments_of_their_labels():
     """Saturated: ω² is the covariance, ψ² each variance minus it, the difference in φ that of the means."""
     made = measured(3000, (-2.0, 2.0), (4.0, 7.0))
@@ -159,6 +161,7 @@ def test_severities_of_a_complete_table_are_differences_of_means():
     np.testing.assert_allclose(found.rows["estimate"], means - means.mean(), atol=0.05)
 
 
+@pytest.mark.slow
 def test_linear_rater_model_agrees_with_mixedlm():
     """Equal variabilities and labels missing: statsmodels' mixed model with fixed raters and random items."""
     import statsmodels.formula.api as smf
@@ -192,6 +195,7 @@ def test_linear_model_recovers_severity_variability_and_ideal_ratings():
     assert len(found.traits) == 300
 
 
+@pytest.mark.slow
 def test_units_of_labels_change_units_of_estimates_only():
     made = measured(60, criteria=2, seed=3)
     tenth = assay.read(
@@ -204,6 +208,7 @@ def test_units_of_labels_change_units_of_estimates_only():
     np.testing.assert_allclose(one.ideal["ideal"] / 10 + 7, two.ideal["ideal"], atol=1e-3)
 
 
+@pytest.mark.slow
 def test_linear_model_finds_a_bias_and_not_a_real_gap():
     made = measured(240, (0.0,) * 5, (6.0,) * 5, objects=120, gap=12.0, bias={4: -5.0}, seed=1)
     found = assay.rater_model(made.labels, group="dialect", object="teacher", quick=True, starts=1)
@@ -261,6 +266,7 @@ def test_chains_of_the_linear_model_agree_with_the_quick_fit():
 # -- Fit ----------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_rater_of_ends_only_is_a_misfit():
     made = measured(200, scale="interval:0-100", seed=6)
     ends = made.labels.labels.with_columns(
@@ -275,6 +281,7 @@ def test_rater_of_ends_only_is_a_misfit():
     assert good.rows["fit_p"].min() > 0.01
 
 
+@pytest.mark.slow
 def test_labels_at_ends_of_the_scale_are_warned_of():
     def cautions(omega):
         made = measured(150, trait=0.0, omega=omega, scale="interval:0-100")
@@ -299,6 +306,7 @@ def test_rater_whose_labels_are_the_ideal_ratings_is_named():
 # -- Which model ----------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("change", "scale", "unit"),
     [
@@ -317,6 +325,7 @@ def test_scale_chooses_the_model(change, scale, unit):
     assert f"({unit})" in found.summary() or "no significant difference in severity" in found.summary()
 
 
+@pytest.mark.slow
 def test_either_model_can_be_forced():
     truth = rated(150, seed=4)
     forced = assay.rater_model(truth.labels, quick=True, starts=1, distribution="normal")
@@ -372,6 +381,7 @@ def test_reversed_and_constant_criteria_of_numbers():
 # -- Words and pictures -------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_linear_summary_names_raters_in_points():
     found = assay.rater_model(measured(200, seed=9).labels, quick=True, starts=2)
     said = found.summary()

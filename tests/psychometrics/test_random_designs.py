@@ -154,6 +154,7 @@ def test_a_random_design_is_fitted_as_by_lme4(k):
     assert found.deviance == pytest.approx(criterion, abs=2e-3)
 
 
+@pytest.mark.slow
 def test_the_forty_have_every_kind_of_design():
     """Crossed, nested, nested in a crossing, a crossing nested; with missing cells and with replicates."""
     kinds = list(_kinds())

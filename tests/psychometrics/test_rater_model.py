@@ -184,6 +184,7 @@ def quick():
     return truth, assay.rater_model(truth.labels, quick=True, starts=3)
 
 
+@pytest.mark.slow
 def test_severity_and_variability_are_found_again(quick):
     truth, found = quick
     assert np.corrcoef(found.rows["estimate"], truth.phi)[0, 1] > 0.98
@@ -207,6 +208,7 @@ def test_the_ideal_ratings_are_found_again(quick):
     assert len(found.traits) == 200
 
 
+@pytest.mark.slow
 def test_reversed_criteria_are_turned_round():
     truth = rated(80, criteria=2, seed=3)
     turned = truth.labels.labels.with_columns(
@@ -235,6 +237,7 @@ def test_ordered_words_and_criteria_of_different_lengths():
 # -- modes ----------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_modes_a_category_apart_are_found_and_say_the_same_of_raters():
     """A criterion whose ideal ratings may be 1 and 2 or 2 and 3: η takes the difference back."""
     rng = np.random.default_rng(0)
@@ -263,6 +266,7 @@ def test_nothing_uncentred_is_printed(quick):
 # -- words ----------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_equal_raters_have_no_sentence():
     """Four raters without a difference: none is called severe or erratic."""
     found = assay.rater_model(rated(60, (0, 0, 0, 0), (0.5,) * 4, seed=11).labels, quick=True, starts=2)
@@ -280,6 +284,7 @@ def test_the_severe_and_the_erratic_are_named(quick):
     assert said.splitlines()[0].startswith("Penalized ML approximation")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("simulated", [2_000_000, 100])  # as of a small table, as of one of a million labels
 def test_a_rater_who_uses_only_the_ends_is_not_described(simulated, monkeypatch):
     from assay.psychometrics.raters import results
@@ -296,6 +301,7 @@ def test_a_rater_who_uses_only_the_ends_is_not_described(simulated, monkeypatch)
     assert not any("misfit for" in c for c in assay.rater_model(truth.labels, quick=True, starts=2).cautions)
 
 
+@pytest.mark.slow
 def test_disjoint_groups_of_raters_are_reported():
     labels = rated(60, seed=7).labels
     number = pl.col("item").str.slice(1).cast(pl.Int64)
@@ -350,6 +356,7 @@ def test_classroom_observations_arrive(real_data):
     assert any("17 disjoint subsets that share no items" in c for c in found.cautions)
 
 
+@pytest.mark.slow
 def test_parties_that_share_no_teacher_are_named_and_right_within():
     truth = lessons(parties=2, seed=0)
     found = assay.rater_model(truth.labels, quick=True, starts=3, repeats="each", object="teacher")
@@ -381,6 +388,7 @@ def test_a_search_that_has_not_arrived_goes_on_in_round_coordinates():
     np.testing.assert_allclose(found.x, [3, 9], atol=STEEP * 10 * 6)
 
 
+@pytest.mark.slow
 def test_raters_without_shared_items_are_named():
     """With one label per cell ψ is not separable from the spread of ideal ratings; with repeats it is."""
     truth = lessons(seed=1)
@@ -392,6 +400,7 @@ def test_raters_without_shared_items_are_named():
     assert not any("the only one of its item" in c for c in beside)
 
 
+@pytest.mark.slow
 def test_a_rater_without_scatter_has_a_severity_known_to_half_a_category(monkeypatch):
     from assay.psychometrics.raters import model
 
@@ -472,6 +481,7 @@ def test_missing_extra_error_names_method_quick(monkeypatch):
         assay.rater_model(rated(20).labels, starts=1)
 
 
+@pytest.mark.slow
 def test_every_parameter_answers_at_another_level(quick, unfair):
     _, found = quick
     assert unfair.fairness.gaps[2].p(0) < 0.01
@@ -607,6 +617,7 @@ def test_the_rater_with_a_bias_is_the_one_found(unfair):
     )
 
 
+@pytest.mark.slow
 def test_true_group_gap_is_not_bias():
     truth = rated(160, criteria=2, gap=1.5, seed=10)
     found = assay.rater_model(truth.labels, "dialect", quick=True, starts=2)
@@ -614,6 +625,7 @@ def test_true_group_gap_is_not_bias():
     assert np.abs(found.fairness.rows["estimate"].to_numpy()).max() < 0.3
 
 
+@pytest.mark.slow
 def test_the_reference_moves_all_differences_alike(unfair):
     people = assay.rater_model(
         rated(160, criteria=2, gap=0.8, bias={2: -0.6}, seed=9).labels,
@@ -628,6 +640,7 @@ def test_the_reference_moves_all_differences_alike(unfair):
     assert others["estimate"].mean() == pytest.approx(0, abs=1e-9)
 
 
+@pytest.mark.slow
 def test_a_bias_does_not_make_others_look_biased_the_other_way():
     """−1.2 less the mean of four raters leaves +.3 to each of the others, until the one who differs leaves it."""
     truth = rated(300, (0.0,) * 4, (0.6,) * 4, bias={2: -1.2}, seed=21)
@@ -665,6 +678,7 @@ def test_a_rater_of_one_group_has_no_difference_and_a_reason():
 # -- where people meet it -------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_the_report_says_who_is_severe():
     labels = rated(60, (-0.8, 0.0, 0.3, 0.5), (0.5,) * 4, seed=14).labels
     page = assay.report(labels, expertise="skilled", n_resamples=60)

@@ -37,6 +37,7 @@ def run(arguments, capsys):
     return end.value.code, said.out, said.err
 
 
+@pytest.mark.slow
 def test_a_command_gives_what_the_function_gives(source, labels, capsys):
     code, out, _ = run(["g-study", *source, *ASKED, "--by", "kind", "--json"], capsys)
     assert code == 0
@@ -108,6 +109,7 @@ def test_what_cannot_be_read_is_one_line(command, more, words, source, capsys):
     assert words in err.splitlines()[-1]
 
 
+@pytest.mark.slow
 def test_pages_have_tables_and_pictures(source, labels, tmp_path, capsys):
     page = tmp_path / "page.html"
     assert run(["g-study", *source, *ASKED, "--by", "kind", "-o", str(page)], capsys)[0] == 0

@@ -165,6 +165,7 @@ def groups(rare: int, seed: int = 0, bias: float = 0.0):
 QUICK = {"quick": True, "starts": 1, "draws": 100, "nodes": 7, "object": "subject"}
 
 
+@pytest.mark.slow
 def test_a_group_of_one_subject_is_not_compared():
     """What raters think of one subject is not of its group: −1.29, p < .001, came of it."""
     with pytest.raises(assay.errors.DesignError, match="common has 39, rare has 1; each needs at least 10 subjects"):
@@ -174,6 +175,7 @@ def test_a_group_of_one_subject_is_not_compared():
     assert found.rows.filter(pl.col("annotator") == "a0")["verdict"][0] == "more_severe"
 
 
+@pytest.mark.slow
 def test_small_group_has_a_reason():
     rows = groups(15).labels.join(groups(15).items, on="item")
     third = rows.with_columns(

@@ -35,6 +35,7 @@ def fitted(seed, missing=0.0):
     return fit_components(parsed, value, codes, DesignSettings(design=DESIGN, object="p"))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("missing", "tables"), [(0.0, 120), (0.25, 10)])
 def test_variances_have_no_bias_that_shows(missing, tables):
     found = np.array([fitted(seed, missing).theta for seed in range(tables)])

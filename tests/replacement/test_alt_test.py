@@ -118,6 +118,7 @@ def majority_bounds(folder, judge):
     return lost, sum(answers[i] in tops[i] for i in answers) / len(answers)
 
 
+@pytest.mark.slow
 @pytest.mark.real_data
 def test_free_text_with_a_similarity(real_data):
     labels = read(real_data / "alt_test" / "kilogram")
@@ -335,6 +336,7 @@ def test_alt_test_accepts_custom_score(study, epsilon):
     assert own.annotators.equals(named.annotators)
 
 
+@pytest.mark.slow
 @settings(max_examples=12)
 @given(st.integers(0, 10**6))
 def test_alt_test_many_items_equal_reference(seed):
@@ -501,6 +503,7 @@ def test_alt_test_copy_ties_with_its_annotator():
     assert row["p"] == pytest.approx(0.9 ** row["n"])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("score", ["accuracy", "neg_rmse"])
 @given(seed=st.integers(0, 10**6), n_humans=st.integers(2, 5))
 @settings(max_examples=10)
@@ -531,6 +534,7 @@ def test_one_seed_gives_one_result_and_clusters_widen_it():
     assert test.advantage_probability.estimate == a.estimate
 
 
+@pytest.mark.slow
 def test_alt_test_interval_of_rho_by_resampling():
     # Slow reference: draw items with replacement, run the published procedure on what was drawn.
     labels = random_study(9, n_items=60, n_humans=3, missing=0)
@@ -999,6 +1003,7 @@ def test_inputs_are_left_alone():
     assert quality == dict.fromkeys(labels.humans, 1.0)
 
 
+@pytest.mark.slow
 def test_plot_shows_forty_of_many_annotators():
     """The twenty with the highest advantage, and the twenty with the lowest."""
     found = alt_test(assay.simulate(n_items=40, n_annotators=45, judges={"judge": 0.4}, seed=5), "judge", epsilon=0.1)

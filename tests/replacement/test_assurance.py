@@ -190,6 +190,7 @@ def test_agreement_ratio_studies_are_random_walks():
     assert np.corrcoef(found.T)[0, 1] == pytest.approx((2 + 0.5) / np.sqrt(2 * 5), abs=0.03)
 
 
+@pytest.mark.slow
 def test_domains_are_planned_at_their_level():
     labels = random_study(8, n_items=60, n_humans=3, missing=0)
     frame = pl.concat([labels.labels.with_columns(criterion=pl.lit(c)) for c in "abcd"])
@@ -209,6 +210,7 @@ LABELS = assay.simulate(60, 4, judges=0.35, prior=(0.4, 0.3, 0.2, 0.1), seed=0)
 TEST = alt_test(LABELS, "judge", epsilon=0.15)
 
 
+@pytest.mark.slow
 def test_sample_size_curve_and_plan_agree():
     found = TEST.sample_size
     sizes = tuple(found.sizes.tolist())
@@ -275,6 +277,7 @@ def test_plan_without_pilot_has_no_range():
     assert plan.table["estimate"].to_list() == plan.table["replace"].to_list()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "options",
     [{"balance": True}, {"gold": "truth"}, {"clusters": "document"}, {"expert": "ann_1"}, {"method": "none"},
@@ -579,6 +582,7 @@ def test_pilots_of_few_and_of_many_annotators_have_no_sums():
     assert (own[:, 0] <= own[:, 1]).all()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("m", [4, 8])
 def test_a_pilot_with_missing_labels_needs_more_items(m):
     """Each annotator labels half of the items, so that about twice the items are needed; not none, nor the same."""

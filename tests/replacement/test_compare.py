@@ -73,6 +73,7 @@ def piled_up(seed, other, *, share=0.9, good=0.2, n=120):
 ALL_SEEDS = pytest.param(30, marks=pytest.mark.slow)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seeds", [10, ALL_SEEDS])
 @pytest.mark.parametrize(("other", "leads"), [("constant", 0.3), ("column", 0.3), ("coin", 0.0)])
 def test_compare_judges_ranks_no_useless_judge_ahead(other, leads, seeds):
@@ -114,6 +115,7 @@ def test_compare_judges_ranks_no_judge_ahead_that_repeats_an_annotator():
         ) in found.summary()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seeds", [10, ALL_SEEDS])
 def test_compare_judges_keeps_its_power_for_two_good_judges(seeds):
     """The lead of the better judge is called so wherever its interval shows it, in four fifths of studies or more."""

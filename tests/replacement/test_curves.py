@@ -34,6 +34,7 @@ def plain(labels, judge="good"):
 # -- epsilon ----------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @settings(max_examples=12)
 @given(
     st.integers(0, 10**6),
@@ -69,6 +70,7 @@ def test_omega_never_falls_and_the_smallest_epsilon_is_where_the_judge_first_pas
     assert smallest == 0 or not passes(max(smallest - 2e-8, 0))
 
 
+@pytest.mark.slow
 @settings(max_examples=12)
 @given(st.integers(0, 10**6), st.sampled_from(["good", "poor"]), st.sampled_from([0.3, 0.5, 1.0]), st.booleans())
 def test_smallest_epsilon_by_quantiles_equals_fine_steps(seed, judge, threshold, weighted):
@@ -81,6 +83,7 @@ def test_smallest_epsilon_by_quantiles_equals_fine_steps(seed, judge, threshold,
         assert alt_test(labels, judge, epsilon=0.1, **how).smallest_epsilon == by_quantiles.smallest_epsilon
 
 
+@pytest.mark.slow
 def test_smallest_epsilon_of_exact_tests():
     labels = random_study(3, n_items=40)
     test = alt_test(labels, "good", epsilon=0.1, min_items=20, method="none", test="exact")
@@ -119,6 +122,7 @@ def test_epsilon_curve_rejects_invalid_epsilons(epsilons):
 # -- size -------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_size_curve_equals_reference():
     # Section 5.1, word for word: draw three annotators and n items, run the procedure, average.
     labels = random_study(3, n_items=70, n_humans=4, missing=0)

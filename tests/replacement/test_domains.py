@@ -84,6 +84,7 @@ def test_across_domains_all_p_values_are_corrected_together():
         assert test.annotators.columns == alone[0].annotators.columns
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("options", [{}, {"threshold": 1.0}])
 def test_smallest_epsilon_uses_the_shared_correction(options):
     hard = {f"d{i}": random_study(10 + i, n_items=40, judge_noise=0.7) for i in range(2)}
@@ -171,6 +172,7 @@ def test_alt_test_by_refusals(options, kind, words):
         alt_test_by(BOTH, given.pop("judge"), **given)
 
 
+@pytest.mark.slow
 def test_by_domain_it_reads_like_every_result():
     found = alt_test_by(BOTH, "good", expertise="crowd")
     assert found.table["criterion"].to_list() == ["clarity", "depth", "fluency"]

@@ -58,6 +58,7 @@ def difference_of(counts: np.ndarray, how: IntervalSettings) -> tuple[float, flo
     return float(found.value[-1]), float(found.low[-1]), float(found.high[-1])
 
 
+@pytest.mark.slow
 def test_mean_difference_interval_is_from_its_posterior():
     """Reference: weights of items drawn from their Dirichlet distribution, half an item each added."""
     how, rng = IntervalSettings(method="jackknife"), np.random.default_rng(5)

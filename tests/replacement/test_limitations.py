@@ -74,6 +74,7 @@ def test_limitations_name_the_group_and_the_label():
     assert words._limitation(rare, numeric=False).startswith(f"it gives “c” on {100 * rare.here:.0f}% of items; annot")
 
 
+@pytest.mark.slow
 def test_honest_judges_rarely_have_a_limitation():
     found = []
     for seed in range(20):

@@ -98,12 +98,14 @@ def test_planted_judges_get_the_right_verdict(judge, right):
     assert found[right] >= 0.95 * SEEDS, found
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("judge", "epsilon"), [("worse", 0.2), ("constant", 0.4), ("random", 0.4)])
 def test_useless_judge_does_not_replace(judge, epsilon):
     found = Counter(test.verdict for test in verdicts(categories, judge, epsilon=epsilon))
     assert found["replace"] <= 0.05 * SEEDS, found
 
 
+@pytest.mark.slow
 def test_constant_passes_published_rule_only():
     found = verdicts(ratings, "always 4", expertise="expert")
     assert sum(test.passed for test in found) >= 0.9 * SEEDS
@@ -115,6 +117,7 @@ def test_constant_passes_published_rule_only():
     assert drawn["replace"] <= 0.05 * SEEDS, drawn
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("normalise", [None, "zscore"])
 def test_constant_on_fine_scale_does_not_replace(normalise):
     """0-100 has too many labels to try each; a judge that always says 73 still meets a constant 73."""
@@ -124,6 +127,7 @@ def test_constant_on_fine_scale_does_not_replace(normalise):
         assert found["replace"] <= 0.05 * SEEDS, (judge, found)
 
 
+@pytest.mark.slow
 def test_rare_labels_that_the_judge_never_gives():
     def make(seed: int) -> Annotations:
         rng = np.random.default_rng(seed)
@@ -151,6 +155,7 @@ PATTERNS = {
 """A part of each cell of a column, and the cells."""
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("pattern", PATTERNS)
 def test_judge_that_knows_a_part_of_a_column_does_not_replace(pattern):
     """The part nearly decides the label, so that the judge is as close to annotators as they are."""
@@ -173,6 +178,7 @@ def test_judge_that_knows_a_part_of_a_column_does_not_replace(pattern):
     assert [one for _, one in found].count("replace") >= 0.75 * SEEDS
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("m", [3, 6])
 def test_random_annotators_are_not_testable(m):
     def make(seed: int) -> Annotations:
@@ -187,6 +193,7 @@ def test_random_annotators_are_not_testable(m):
     assert not any(test.verdict == "replace" for test in found)
 
 
+@pytest.mark.slow
 def test_wrong_for_one_class_shows_when_classes_count_the_same():
     @cache
     def make(seed: int) -> Annotations:
@@ -259,6 +266,7 @@ def test_random_texts_do_not_replace(judge):
     assert not any(test.verdict == "replace" for test in found)
 
 
+@pytest.mark.slow
 def test_text_judge_differs_from_random_texts():
     options = {"epsilon": 0.2, "similarity": word_similarity, "method": "none"}
     found = Counter(alt_test(texts(seed, "looks", stray=0.3), "judge", **options).verdict for seed in range(8))

@@ -535,6 +535,7 @@ def domains(**verdicts: dict[str, Any]) -> assay.results.AltTestBy:
     return replace(by, tests=tests)
 
 
+@pytest.mark.slow
 def test_card_by_counts_the_domains_with_each_verdict():
     found = card_by(domains(law=REPLACE, art=UNDECIDED, war=WORSE))
     assert found.headline == "m: replace on 1, do not replace on 1, undecided on 1 of 3 domains (topic)."

@@ -55,6 +55,7 @@ def test_svg_references_ids_that_exist_under_any_title(title: str) -> None:
     assert ElementTree.fromstring(svg).get("aria-label") == title
 
 
+@pytest.mark.slow
 def test_page_has_every_id_of_its_pictures_once() -> None:
     drawn = tuple(Picture(clipped, title, title) for title in TITLES)
     sections = (Section("one", pictures=drawn), Section("two", pictures=drawn))
@@ -113,6 +114,7 @@ def test_plot_draws_on_the_axes_given_and_opens_no_figure(test_result: assay.res
     assert figure.get_facecolor() == to_rgba("yellow")
 
 
+@pytest.mark.slow
 def test_pages_leave_no_figure_open(test_result: assay.results.AltTest, tmp_path: Path) -> None:
     before = plt.get_fignums()
     drawn = tuple(Picture(test_result.plot, str(k), "") for k in range(25))
@@ -122,6 +124,7 @@ def test_pages_leave_no_figure_open(test_result: assay.results.AltTest, tmp_path
     assert len(plt.get_fignums()) == len(before) + 1, "after a page, figures are pyplot's again"
 
 
+@pytest.mark.slow
 def test_pages_do_not_import_pyplot(tmp_path: Path) -> None:
     """Pages require no display, with any backend: an unavailable backend would prevent the figures of pyplot."""
     code = """

@@ -52,6 +52,7 @@ def study(tmp_path: Path, run: Any) -> Path:
     return folder
 
 
+@pytest.mark.slow
 def test_one_study_gives_choices_and_every_table(study, run):
     code, out, _ = run("study", "status", study)
     assert "pairs of items displayed 3 times (100%)" in out
@@ -76,6 +77,7 @@ def test_one_study_gives_choices_and_every_table(study, run):
     assert {"first", "second", "third", "first_item"} <= set(labels.reading.drawn)
 
 
+@pytest.mark.slow
 def test_comments_on_essays_become_texts_of_triplets(tmp_path, run):
     """Figures 5 and 6: marked passages, each with what it shows; then triplets of what was written."""
     essays = [{"item": f"e{n}", "essay": f"Claim {n} fails. A reason follows. It ends {n}."} for n in range(3)]

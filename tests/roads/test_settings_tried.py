@@ -7,6 +7,7 @@ import re
 from pathlib import Path
 from typing import Any
 
+import pytest
 import yaml
 from walking import answer, begin, judges, models, said
 
@@ -24,6 +25,7 @@ def tried(folder: Path) -> int:
     return assay.read(folder).reading.tried
 
 
+@pytest.mark.slow
 def test_settings_tried_are_judges_conditions_and_versions(tmp_path: Path, run: Any) -> None:
     study = begin(run, tmp_path / "my-study", ROWS, "text", "How good is it?", "1-5", judges=judges("a"))
     models(lambda asked: json.dumps({"label": 1 + len(said(asked)) % 5}))

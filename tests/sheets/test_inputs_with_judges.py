@@ -273,6 +273,7 @@ def test_person_with_the_name_of_a_machine_is_a_person(name: str, tmp_path: Path
     assert (set(read.humans), read.judges) == ({*PEOPLE, name}, ())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("column", "cells"),
     [
@@ -315,6 +316,7 @@ def measures_next_to_two_people(folder: Path, rng: Rng) -> Given:
     return Given(wide(folder, about | columns), cells_of(columns), asked=True)
 
 
+@pytest.mark.slow
 def test_columns_that_are_then_people_are_named(tmp_path: Path, rng: Rng) -> None:
     columns = merged(rng, ("HR 1", "HR 2", "Hiring manager", "Sincerity", "ChatGPT"), top=10)
     with pytest.raises(DataError, match="'HR 1', 'HR 2', 'Hiring manager', 'Sincerity' human"):
@@ -434,6 +436,7 @@ def test_objects_that_are_not_read_are_noted(tmp_path: Path, rng: Rng) -> None:
     assert "'judge': objects like answers, not read as labels" in read.reading.notes
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", INPUTS)
 def test_read_inputs_with_judges(name: str, tmp_path: Path) -> None:
     check_reading(INPUTS[name], tmp_path)
@@ -617,6 +620,7 @@ def test_label_of_an_item_is_not_offered_for_each_criterion() -> None:
     assert any("'human' has the same label for each 'criterion' of an item" in note for note in labels.reading.notes)
 
 
+@pytest.mark.slow
 def test_criterion_whose_name_is_the_end_of_another_is_kept() -> None:
     table = pl.DataFrame(
         {"id": N, "relevance": A, "answer_relevance": B, "llm_relevance": C, "llm_answer_relevance": B[::-1]}
@@ -642,6 +646,7 @@ def test_person_called_human_makes_no_judges_of_several_others() -> None:
     assert assay.read(table).humans == ("ana", "ben", "human")
 
 
+@pytest.mark.slow
 def test_look_says_the_reason_of_a_judge_as_the_question_does() -> None:
     names = ("Coder A", "Coder B", "Dobs (if conflict)")
     table = pl.DataFrame({"id": N, **dict(zip(names, (A, B, C), strict=True)), "gpt-4o": A[::-1]})

@@ -128,6 +128,7 @@ def of_all(numbers: range, folder: Path) -> None:
     assert read >= LEAST_READ * len(numbers), f"{read} of {len(numbers)} are read"
 
 
+@pytest.mark.slow
 def test_read_some_mutated_sheets(tmp_path: Path) -> None:
     of_all(range(SHARE), tmp_path)
 

@@ -35,6 +35,7 @@ def labels(**options: object) -> assay.Annotations:
     return assay.read(answers(), judges=["m"], scale="text", **options)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["words", "rouge-1", "chrf"])
 def test_the_alternative_annotator_test_takes_a_name(name):
     from assay.similarity.registry import similarity_named

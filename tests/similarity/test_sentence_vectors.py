@@ -32,6 +32,7 @@ from assay.similarity.embeddings import (
 TEXTS = texts_of(20, seed=1)
 
 
+@pytest.mark.slow
 def test_cosine_of_what_an_encoder_of_ones_own_gives_each_text_encoded_once():
     encoder = Bags()
     similarity = Embeddings(OwnEncoder(encoder))

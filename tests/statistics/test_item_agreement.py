@@ -471,6 +471,7 @@ def test_useless_judges_never_replace(kind, how):
             assert "h0" in card(test).advice
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["80/20", "50/50", "1-5", "piled"])
 def test_human_level_judge_is_not_refused(kind):
     found = [put_to_test(kind, "exchangeable", 200, 3, seed) for seed in range(SEEDS)]
@@ -501,6 +502,7 @@ def questions(seed: int, n: int = 60) -> tuple[np.ndarray, np.ndarray, np.ndarra
     return people, question, (share[question] >= 0.5).astype(int), person()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("how", ["names", "column"])
 def test_judge_with_question_only_never_replaces(how):
     for seed in range(SEEDS // 2):
@@ -524,6 +526,7 @@ def test_judge_with_question_only_never_replaces(how):
     assert "strata:none" in plain.signature
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("write", ["{year}-{month:02}-03", "{month}/3/{year} 9:00:00"])
 def test_judge_with_date_only_never_replaces(write):
     """The share of one label changes with time; item ids show no order. Within 24 months the few labels of the rarer
@@ -691,6 +694,7 @@ def test_agreement_ratio_can_be_recomputed():
     assert "gives one label within each stratum" in never.reason
 
 
+@pytest.mark.slow
 def test_item_agreement_of_chunks_equals_memory(tmp_path):
     people, person, _ = world("50/50", 300, 3, 7)
     labels = study(people, person(), names=[f"d{i // 10:02}_{i}" for i in range(300)])

@@ -244,6 +244,7 @@ def test_vote_curvature_is_derivative_of_slope(ties):
         np.testing.assert_allclose(-(above - below) / 2e-5, curvature[:, :, k], rtol=1e-6, atol=1e-7)
 
 
+@pytest.mark.slow
 def test_few_votes_are_fitted_from_the_strengths_of_other_votes():
     """Wherever ways of wins lead from each system to every other, strengths are finite (Ford 1957), from any start."""
     rng = np.random.default_rng(0)

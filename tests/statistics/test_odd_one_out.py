@@ -232,6 +232,7 @@ def test_pair_model_finds_kept_pairs():
 
 
 # So few studies know the mean to .02; at 10 texts x 4 the ceiling is .02 low besides (docs/coverage.md).
+@pytest.mark.slow
 @pytest.mark.parametrize(("texts", "documents", "repeats", "near"), [
     (10, 1, 1, 0.065), pytest.param(8, 3, 2, 0.03, marks=pytest.mark.slow)
 ])  # fmt: skip

@@ -69,6 +69,7 @@ class TestMarksOfAnnotators:
         values[7, 0], values[19, 1] = 12.0, 99.0
         assert [(one.person, one.measure) for one in out_of_line(values, np.zeros((20, 2)), [True, True])] == [(7, 0)]
 
+    @pytest.mark.slow
     @pytest.mark.parametrize(("people", "noise"), [(5, 0.0), (8, 0.5), (25, 0.5), (25, 3.0)])
     def test_studies_of_normal_annotators_are_marked_in_five_percent(self, people: int, noise: float) -> None:
         # .05 of 400 has a standard error of .011; noise beside the spread makes it conservative.

@@ -196,6 +196,7 @@ def test_one_outcome_has_the_p_value_of_a_stronger_one_that_has_a_larger_one(n, 
 MANY_TIES = pytest.param((3, 40, 8), 0.2, marks=pytest.mark.slow)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("counts", "epsilon"),
     [((20, 28, 4), 0.1), MANY_TIES, pytest.param((30, 20, 2), -0.1, marks=pytest.mark.slow), ((12, 39, 0), 0.2)],

@@ -632,6 +632,7 @@ except MissingExtra as error:
 """
 
 
+@pytest.mark.slow
 def test_base_install_reads_tables_and_names_the_extra_for_a_study(tmp_path):
     (tmp_path / "labels.csv").write_text("item,annotator,label\na,x,1\na,m,2\nb,x,2\nb,m,2\n")
     init_study(tmp_path / "study")

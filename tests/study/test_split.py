@@ -98,6 +98,7 @@ def test_seed_decides_and_the_order_of_items_does_not():
     assert split_items(whole, seed=4).parts["part"].to_list() != one.parts["part"].to_list()
 
 
+@pytest.mark.slow
 def test_every_item_is_as_likely_to_be_tested():
     # 4,000 draws of 12 items: each is for the test in 9 of 12, with a standard error of .007.
     drawn = [draw_parts(list(range(12)), [0] * 12, test=0.75, seed=seed) for seed in range(4000)]

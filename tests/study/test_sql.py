@@ -24,6 +24,7 @@ def imports_sqlalchemy(path: Path) -> bool:
     return False
 
 
+@pytest.mark.slow
 def test_sql_stays_in_the_store():
     users = {path.relative_to(HOUSE).as_posix() for path in HOUSE.rglob("*.py") if imports_sqlalchemy(path)}
     assert "study/store/work.py" in users

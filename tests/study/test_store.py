@@ -340,6 +340,7 @@ def test_new_plan_retires_what_it_does_not_hold_and_finds_old_answers_again(stor
     assert stored_annotations(store).judges == ("example",)
 
 
+@pytest.mark.slow
 def test_labels_of_people_follow_their_file_and_history_keeps_all(store, study):
     before = stored_annotations(store)
     assert (before.humans, len(before)) == (("ana", "ben", "chi"), 24)
@@ -426,6 +427,7 @@ def test_estimate_writes_nothing_to_either_database(url, study):
     assert before["questions"] == []
 
 
+@pytest.mark.slow
 def test_whole_run_of_judging_on_either_database(url, study):
     pytest.importorskip("aiohttp", reason='asking models needs the extra "judge"')
     from assay.judging.run import judge_study

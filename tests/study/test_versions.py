@@ -101,6 +101,7 @@ def judged(folder: Folder, changed: Changed | None = None) -> Study:
 # -- what is the same question ----------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_question_that_is_edited_and_edited_back_has_its_answers_again(folder: Folder) -> None:
     first = judge_study(folder.study)
     assert first.answered == 12
@@ -127,6 +128,7 @@ HARMLESS: dict[str, Callable[[Folder], object]] = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("change", HARMLESS.values(), ids=HARMLESS)
 def test_invisible_changes_keep_the_version(folder: Folder, change: Callable[[Folder], object]) -> None:
     folder.judge(0, file="words.jsonl")
@@ -159,6 +161,7 @@ def prompt(folder: Folder, text: str) -> None:
     (folder.path / "prompts" / "own.txt").write_text(text + "\n{{ question }} {{ format }}")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("change", OF_MODELS.values(), ids=OF_MODELS)
 def test_change_of_one_judge_affects_that_judge_only(folder: Folder, change: Callable[[Folder], object]) -> None:
     judge_study(folder.study)
@@ -171,6 +174,7 @@ def test_change_of_one_judge_affects_that_judge_only(folder: Folder, change: Cal
     assert len(study_labels(folder.study)) == 18
 
 
+@pytest.mark.slow
 def test_guidelines_that_a_prompt_leaves_out_are_no_change_for_its_judge(folder: Folder) -> None:
     prompt(folder, "Say a label.")
     folder.judge(0, prompt="own")
@@ -188,6 +192,7 @@ def test_words_of_assay_itself_are_part_of_what_is_sent(folder: Folder, monkeypa
         judge_study(folder.study)
 
 
+@pytest.mark.slow
 def test_bytes_of_an_image_are_part_of_what_is_sent_and_shown(folder: Folder) -> None:
     folder.content["items"] |= {"images": ["photo"]}
     folder.content["judges"].pop()
@@ -206,6 +211,7 @@ def test_bytes_of_an_image_are_part_of_what_is_sent_and_shown(folder: Folder) ->
 # -- what is said before answers go out of count ----------------------------------------------------
 
 
+@pytest.mark.slow
 def test_same_question_in_other_words_keeps_its_answers(folder: Folder) -> None:
     judge_study(folder.study)
     assert judge_study(folder.ask(text=B), changed="same-question").answered == 0
@@ -218,6 +224,7 @@ def test_same_question_in_other_words_keeps_its_answers(folder: Folder) -> None:
     assert judge_study(folder.judge(0, temperature=1), changed="same-question").answered == 0
 
 
+@pytest.mark.slow
 def test_removed_question_cannot_be_kept(folder: Folder) -> None:
     judge_study(folder.study)
     folder.content["judges"].pop(0)
@@ -227,6 +234,7 @@ def test_removed_question_cannot_be_kept(folder: Folder) -> None:
     assert study_labels(folder.study).judges == ("shots",)
 
 
+@pytest.mark.slow
 def test_question_that_is_renamed_keeps_its_judges_answers(folder: Folder) -> None:
     judge_study(folder.study)
     folder.ask(name="Quality")
@@ -238,6 +246,7 @@ def test_question_that_is_renamed_keeps_its_judges_answers(folder: Folder) -> No
     assert len(study_labels(folder.study)) == 18
 
 
+@pytest.mark.slow
 def test_arm_that_is_added_costs_that_arm_alone(folder: Folder) -> None:
     judge_study(folder.study)
     folder.judge(0, model="tiny")
@@ -261,6 +270,7 @@ def test_arm_that_is_added_costs_that_arm_alone(folder: Folder) -> None:
     assert judge_study(folder.study, changed="new-version").answered == 24, "another temperature is another request"
 
 
+@pytest.mark.slow
 def test_two_judges_that_send_the_same_are_each_asked_and_one_that_takes_a_name_over_is_not(folder: Folder) -> None:
     folder.content["judges"] = [folder.content["judges"][0] | {"model": "tiny"}]
     folder.save()
@@ -279,6 +289,7 @@ def test_two_judges_that_send_the_same_are_each_asked_and_one_that_takes_a_name_
     assert len(study_labels(folder.study).where(kind="judge")) == 6
 
 
+@pytest.mark.slow
 def test_looking_takes_nothing_out_of_count_and_says_that_the_folder_has_changed(folder: Folder) -> None:
     judge_study(folder.study)
     before = study_labels(folder.study)
@@ -292,6 +303,7 @@ def everything(folder: Folder) -> dict[str, list[tuple[object, ...]]]:
     return {t.name: folder.rows(f"select * from {t.name} order by 1, 2") for t in tables.TABLES}
 
 
+@pytest.mark.slow
 def test_estimate_writes_nothing(folder: Folder) -> None:
     assert [one.calls for one in estimate_study(folder.study).judges] == [6, 6]
     assert not (folder.path / "study.db").exists()
@@ -307,6 +319,7 @@ def test_estimate_writes_nothing(folder: Folder) -> None:
 # -- contents ---------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_content_version_distinguishes_texts(folder: Folder) -> None:
     judge_study(folder.study)
     assert "content_version" not in study_labels(folder.study).labels.columns
@@ -326,6 +339,7 @@ def test_content_version_distinguishes_texts(folder: Folder) -> None:
 # -- read-only folders -----------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_study_on_a_read_only_mount_can_be_read(folder: Folder, monkeypatch: pytest.MonkeyPatch) -> None:
     judge_study(folder.study)
     before = study_labels(folder.study)

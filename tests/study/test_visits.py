@@ -98,6 +98,7 @@ def test_visit_ends_once_and_frees_what_the_person_held(store):
     assert held(store) == [("fay", 2)]
 
 
+@pytest.mark.slow
 def test_places_in_use(store):
     def used() -> int:
         with store.reading() as db:

@@ -106,6 +106,7 @@ def test_rewritten_refuses_forms_in_which_other_values_would_change() -> None:
         rewritten(FILE, "people: {", ["people", "quota"], 3)
 
 
+@pytest.mark.slow
 def test_rewritten_texts_are_read_as_they_were_written() -> None:
     """Random texts in random places: the reader finds the new value there, and all others as before."""
     chance = random.Random(48)

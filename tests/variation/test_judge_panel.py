@@ -117,6 +117,7 @@ def test_contribution_of_a_judge_is_the_gain_without_the_item() -> None:
     assert (mine["low"], mine["high"]) == pytest.approx(tuple(test.confidence_interval()), rel=1e-6)
 
 
+@pytest.mark.slow
 def test_missing_annotators_leave_the_estimate_near_the_truth() -> None:
     rng = np.random.default_rng(6)
     judges, people, _ = world(rng, 2000, (5, 4), people=5)
@@ -130,6 +131,7 @@ def test_missing_annotators_leave_the_estimate_near_the_truth() -> None:
 # -- what a few annotators hide ---------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_nine_independent_judges_count_as_nine_and_not_as_three() -> None:
     """Errors against the mean of three annotators are shared by all judges: the usual formula gives about three."""
     rng = np.random.default_rng(7)
@@ -152,6 +154,7 @@ def test_clones_count_as_one_and_copies_have_no_interval() -> None:
     assert "2 judges count as 1.0 independent judges, no interval: the items do not vary" in found.summary()
 
 
+@pytest.mark.slow
 def test_families_are_found_and_not_invented() -> None:
     wrong = 0
     for seed in range(40):
@@ -165,6 +168,7 @@ def test_families_are_found_and_not_invented() -> None:
     assert "g0j0, g0j1, g0j2: their errors are significantly more correlated" in found.summary()
 
 
+@pytest.mark.slow
 def test_a_coin_does_not_improve_a_binary_panel() -> None:
     """Without the line a coin shrinks the mean and seems to help."""
     helped = 0

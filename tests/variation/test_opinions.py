@@ -67,6 +67,7 @@ def test_distances_of_items_are_those_of_their_definitions(ordered: bool) -> Non
     assert found.sources == {"again": "repeats", "once": "label", "soft": "probabilities"}
 
 
+@pytest.mark.slow
 def test_energy_distance_of_categories_is_the_brier_distance_of_known_shares() -> None:
     """With many annotators whose label shares are the truth, D is Σ(q − p)²."""
     q, p = np.array([0.5, 0.3, 0.2]), np.array([0.2, 0.2, 0.6])
@@ -362,6 +363,7 @@ def useless(rng: np.random.Generator, shares: Any, labels: Any) -> dict[str, Any
     }  # fmt: skip
 
 
+@pytest.mark.slow
 def test_useless_judges_get_no_claim() -> None:
     """Each claim is made in at most .05 of the studies (of 60, with Monte Carlo error: at most 6)."""
     claims: dict[tuple[str, str], int] = {}

@@ -104,6 +104,7 @@ def test_change_without_repeated_call_is_not_a_fault():
     )
 
 
+@pytest.mark.slow
 def test_probes_flag_planted_faults_and_not_noisy_judge():
     """Forty judges whose labels change at random on a third of the items; with and without planted faults."""
     flagged = found_out = 0

@@ -142,6 +142,7 @@ def test_card_does_not_pass_useless_judges():
     assert claims / (12 * 9) <= 0.05
 
 
+@pytest.mark.slow
 def test_card_explains_missing_data():
     labels = assay.simulate(60, 4, annotator_noise=0.3, judges={"m": 0.2}, scale="1-5", seed=3)
     found = card(labels)
@@ -205,6 +206,7 @@ def test_card_is_the_same_however_lessons_are_named():
     ]  # fmt: skip
 
 
+@pytest.mark.slow
 def test_report_is_the_same_however_lessons_are_named():
     rows = pl.read_csv(LESSONS).filter(pl.col("teacher") < "t14", ~pl.col("annotator").is_in(["enc2", "gpt-b"]))
     named = rows.with_columns(lesson=pl.col("teacher") + "-" + pl.col("lesson").cast(pl.String))
@@ -253,6 +255,7 @@ def test_card_has_no_score_cells_if_systems_mask_objects(guess, lesson):
     ) in found.needs()
 
 
+@pytest.mark.slow
 def test_card_by_system_follows_its_advice():
     labels = summaries(1, 8, articles=12)
     assert {row.marks["validity"] for row in card(labels, object="article").rows} == {"–"}
@@ -301,6 +304,7 @@ def test_card_fails_judge_drawn_like_annotators_in_at_most_one_of_twenty_studies
     assert max(*failed.values(), below) <= 0.05 * 80
 
 
+@pytest.mark.slow
 def test_sentences_mention_replacement_without_validity():
     row = card(seen(1), **BY_TEACHER, epsilon=0.3, judges=["invalid1", "good1"])
     judges = {r.name: r for r in row.rows if r.kind == "judge"}
@@ -329,12 +333,14 @@ def test_single_judge_labels_are_correlated_with_annotators_scores():
         assert "below the required share" in lines["noise1"]
 
 
+@pytest.mark.slow
 def test_squared_correlation_of_one_label_is_dependability():
     """The squared correlation of one label with universe scores is Φ of one rater."""
     human = {row["measure"]: row["human_value"] for row in small_card().table.iter_rows(named=True)}
     assert human[TOWARD] ** 2 == pytest.approx(human["Φ"], abs=0.01)
 
 
+@pytest.mark.slow
 def test_marks_are_corrected_for_judges_and_criteria_within_a_dimension():
     found = small_card()
     loose = card(observed(1, teachers=30), **BY_TEACHER, adjust=False)
@@ -359,6 +365,7 @@ def test_next_steps_follow_replacement():
     assert card(labels).next_steps() == []
 
 
+@pytest.mark.slow
 def test_human_baseline_compares_each_annotator_with_others():
     labels = assay.simulate(80, 4, annotator_noise=0.25, judges={"m": 0.2}, scale="1-5", seed=4)
     found = card(labels, epsilon=0.2, human_baseline=True)
@@ -423,6 +430,7 @@ def test_bias_is_compared_with_spread_of_annotators():
     assert near.one_sided(1) == pytest.approx(0.5)
 
 
+@pytest.mark.slow
 def test_card_table_plot_and_errors():
     found = card(observed(0, teachers=20), **BY_TEACHER, judges=["good1", "good2", "noise1"])
     assert found.cells.columns[:2] == ["judge", "replacement"]
@@ -440,6 +448,7 @@ def test_card_table_plot_and_errors():
         card(assay.simulate(20, 3, seed=1).where(kind="human"))
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("few_truths")
 def test_card_gives_verdicts_of_report():
     labels = assay.read(Path(__file__).parents[2] / "examples/labels.csv", judges=["gpt-4o", "llama"])
@@ -793,6 +802,7 @@ def test_families_have_at_least_two_judges():
         card(panel(), family="makers")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("baseline", "people", "tested"), [(True, 3, True), (True, 2, False), (False, 3, False)])
 def test_rows_are_judges_families_and_annotators(baseline, people, tested):
     """m3 copies h2, who is excluded from families."""
@@ -809,6 +819,7 @@ def test_rows_are_judges_families_and_annotators(baseline, people, tested):
         np.testing.assert_equal((one.judge, one.found.estimate), (other.judge, other.found.estimate))
 
 
+@pytest.mark.slow
 def test_annotator_is_tested_as_judge_against_others():
     labels = panel()
     for options in ({"epsilon": 0.3, "alpha": 0.1}, {"expertise": "crowd"}):

@@ -101,6 +101,7 @@ def test_gate_explains_invalid_policy(folder, text, words):
     assert words in found.summary()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("judge", "text"),
     [
@@ -149,6 +150,7 @@ def test_gate_explains_missing_policy(tmp_path):
     assert "as in examples/assay.toml" in found.summary()
 
 
+@pytest.mark.slow
 def test_gate_command_exits_and_writes(folder, capsys):
     path = policy(folder, VERDICT, "coin")
     with pytest.raises(SystemExit) as stopped:
@@ -182,6 +184,7 @@ def one_judge(folder: Path) -> Path:
     return folder / "one.csv"
 
 
+@pytest.mark.slow
 def test_pytest_helpers(folder):
     labels = assay.read(folder / "labels.csv", judges=["good", "coin"], scale="1-5")
     assert assert_may_replace(labels, "good", expertise="crowd").verdict == "replace"

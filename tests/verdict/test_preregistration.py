@@ -57,6 +57,7 @@ def notices(labels: assay.Annotations, plan: str, **options: Any) -> tuple[str, 
 # -- the file ----------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_preregistration_uses_smallest_sufficient_number_of_items(tmp_path):
     found = assay.plan.alt_test(n_items=[30, 100, 300], epsilon=0.2, judge_noise=0.1, n_studies=200, alpha=0.1)
     plan = Preregistration.of(found).write(tmp_path / "plan.yaml")
@@ -177,6 +178,7 @@ def test_report_lists_each_deviation(tmp_path, labels, changed, options, words):
     assert lines[1:] == (words,)
 
 
+@pytest.mark.slow
 def test_report_compares_criteria_with_plan(tmp_path, labels):
     frames = [labels.labels.with_columns(criterion=pl.lit(name)) for name in ("depth", "tone")]
     both = assay.Annotations.from_frame(pl.concat(frames), judges=["good", "poor"], scale=labels.scale_of(None))
@@ -206,6 +208,7 @@ def test_report_compares_analyses_with_plan(tmp_path, labels):
 # -- by the command line -----------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_plan_command_writes_plan_for_report(tmp_path, labels, capsys, monkeypatch):
     monkeypatch.chdir(tmp_path)
     labels.labels.with_columns(labels.column("kind").alias("kind")).write_csv("labels.csv")

@@ -70,6 +70,7 @@ def row_of(found, probe, judge="good"):
     return next(row for row in found.rows if row.one.probe == probe and row.judge == judge)
 
 
+@pytest.mark.slow
 def test_length_probe_detects_length_and_not_quality():
     """Both correlate with length by .7 or more; with the mean human label the second is flagged in 9 of 10 studies."""
     guilty = innocent = accused_by_the_mean = 0
@@ -91,6 +92,7 @@ def test_length_probe_detects_length_and_not_quality():
     assert accused_by_the_mean >= 10
 
 
+@pytest.mark.slow
 def test_own_family_probe_detects_preference_and_not_quality():
     better = favoured = 0
     for seed in range(10):
@@ -207,6 +209,7 @@ def test_larger_requires_both_tests():
     assert math.isnan(larger(0.1, math.nan))
 
 
+@pytest.mark.slow
 def test_halo_probe_detects_halo_and_not_correlated_criteria():
     """Qualities correlate by .8. The errors of one judge are equal on both criteria, those of the other independent."""
     innocent = guilty = 0

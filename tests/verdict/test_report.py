@@ -98,6 +98,7 @@ def test_report_verdicts_of_simulation(found: Report) -> None:
     assert "Do not replace a skilled annotator with careless" in found.cards[2].headline
 
 
+@pytest.mark.slow
 def test_report_page_makes_no_external_request(page: str) -> None:
     seen = outline(page)
     assert seen.tags.count("script") == 2, "the numbers, and what sorts and filters"
@@ -125,6 +126,7 @@ def test_report_picture_ids_are_unique(page: str) -> None:
     assert set(used) <= set(ids)
 
 
+@pytest.mark.slow
 def test_markup_in_names_is_text() -> None:
     evil = "<script>alert(1)</script>"
     frame = assay.simulate(n_items=40, seed=1).labels.with_columns(
@@ -159,6 +161,7 @@ def test_report_by_criterion() -> None:
     assert "By criterion" in found.html()
 
 
+@pytest.mark.slow
 def test_report_has_no_duplicate_rows_for_two_scales() -> None:
     five = assay.simulate(n_items=60, criteria=["clear"], scale="1-5", seed=3).labels
     three = assay.simulate(n_items=60, criteria=["true"], scale="1-3", seed=3).labels
@@ -189,6 +192,7 @@ def test_report_json_round_trip(found: Report) -> None:
     assert kept["comparison"]["best"] == "careful"
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("without_pictures")
 def test_report_lists_exclusions() -> None:
     labels = assay.simulate(n_items=60, missing={"judge": 0.2}, seed=2)
@@ -207,6 +211,7 @@ def test_report_rejects_table_without_judge(labels: assay.Annotations) -> None:
         report(labels.where(kind="human"), expertise="crowd")
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("without_pictures")
 def test_report_without_enough_items_is_undecided() -> None:
     labels = assay.simulate(n_items=20, seed=2)
@@ -274,6 +279,7 @@ def test_text_tables_align() -> None:
     assert tables.to_text(table) == "judge   items\na           5\nlonger  1,000"
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("without_pictures")
 def test_report_has_position_bias_if_positions_are_known() -> None:
     rows = []
@@ -290,6 +296,7 @@ def test_report_has_position_bias_if_positions_are_known() -> None:
     assert "Share of choices by the place" not in page
 
 
+@pytest.mark.slow
 def test_votes_of_judges_are_separate_from_human_votes() -> None:
     strong = {"a": 3.0, "b": 1.5, "c": 0.0}
     chance = np.random.default_rng(0)
@@ -352,6 +359,7 @@ def test_results_methods_and_references(found: Report, page: str) -> None:
     assert page.count("<pre>") == 4
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("without_pictures")
 def test_report_page_call_reproduces_it(labels: assay.Annotations, found: Report) -> None:
     assert found.page.command == "assay.report(labels, expertise='skilled')"
@@ -381,6 +389,7 @@ def commands_of(page: str, name: str) -> list[str]:
     return [one for one in commands if re.match(rf"assay (?:{name}) ", one)]
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("without_pictures")
 def test_next_commands_run_on_same_labels(
     labels: assay.Annotations, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
@@ -419,6 +428,7 @@ def test_largest_disagreements_are_errors_of_the_judge() -> None:
     assert farthest_items(copy.where(annotator=["ann", "gpt"]), "gpt", 5).height == 0
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("without_pictures")
 def test_report_explains_missing_card(monkeypatch: pytest.MonkeyPatch) -> None:
     labels = assay.simulate(n_items=40, seed=2)
@@ -501,6 +511,7 @@ def test_annotators_section_has_rows_of_each_judge(found: Report) -> None:
     )
 
 
+@pytest.mark.slow
 def test_card_over_criteria_has_a_line_per_criterion() -> None:
     labels = assay.simulate(n_items=60, criteria=["clear", "true"], judges={"good": 0.05, "fair": 0.42}, seed=3)
     found = report(labels, expertise="skilled")
@@ -522,6 +533,7 @@ def test_verdict_colours_are_consistent(found: Report, page: str) -> None:
         assert page.count(f'<span class="sign {tone}" aria-hidden="true">{sign}</span>') >= 2, "card and table"
 
 
+@pytest.mark.slow
 def test_report_explains_missing_picture(labels: assay.Annotations, monkeypatch: pytest.MonkeyPatch) -> None:
     size = "Probability of a conclusive verdict by number of items"
     asked = {"judges": ["careful"], "epsilon": 0.2, "n_resamples": 40}
@@ -545,6 +557,7 @@ def test_report_explains_missing_picture(labels: assay.Annotations, monkeypatch:
 EXAMPLE = Path(__file__).parents[2] / "examples" / "odd_ones.csv"
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("without_pictures")
 @pytest.mark.skipif(not EXAMPLE.exists(), reason="the folder of examples is missing")
 def test_report_validates_measures_for_triplets() -> None:
@@ -572,6 +585,7 @@ def test_report_estimates_items_without_human_labels():
     assert not any(title.replace("judge", "gpt-4o") == part.title for title in titles)
 
 
+@pytest.mark.slow
 def test_replace_verdict_mentions_precision_of_other_labels():
     """With the precision of the estimate, or the reason why there is none; for other judges without it."""
     full = assay.simulate(600, 3, judges={"careful": 0.2, "careless": 0.9}, scale="1-5", seed=7)
@@ -869,6 +883,7 @@ def test_further_parts_depend_on_kind_of_scale(monkeypatch: pytest.MonkeyPatch) 
     assert options.by == "topic"
 
 
+@pytest.mark.slow
 def test_report_estimates_raters_of_numbers_apart_from_categories() -> None:
     stars = assay.simulate(n_items=60, n_annotators=3, judges={"m": 0.4}, scale="1-5", seed=2).labels
     numbers = stars.with_columns(

@@ -45,6 +45,7 @@ def studies(**given):
     return said
 
 
+@pytest.mark.slow
 def test_planted_judges_label_as_described():
     """2,000 items: shares of true labels, under p = noise · prior + (1 − noise)."""
     s = settings(n_items=2000, n_annotators=2, categories=2, skew=0.7, annotator_noise=0.2)
@@ -143,6 +144,7 @@ def test_validation_sentences_and_summary():
     assert len(kept) == 3  # Wilson's upper end of 75 in 100 is .825: not often missed
 
 
+@pytest.mark.slow
 def test_summary_describes_the_studies():
     assert studies() == (
         "40 items, 3 annotators with noise 0.30, labels one of a, b, c, d, shares drawn for each study."
@@ -177,6 +179,7 @@ def test_most_common_label_or_median():
     assert np.isnan(most_common(np.array([np.nan])))
 
 
+@pytest.mark.slow
 def test_validate_is_reproducible_and_stops_on_time():
     few = SMALL | {"categories": "1-5", "n_studies": 2, "seed": 4}
     assert validate(**few).table.equals(validate(**few).table)
@@ -189,6 +192,7 @@ def test_validate_is_reproducible_and_stops_on_time():
     assert {row.judge for row in stopped.rates} == set(PLANTED) - {"fair", "unfair"}
 
 
+@pytest.mark.slow
 def test_shape_of_pilot():
     """3,000 items recover the simulated numbers, shares and noise."""
     pilot = simulate(3000, 4, scale="1-3", prior=(0.2, 0.3, 0.5), annotator_noise=0.35, labels_per_item=3, documents=60,
@@ -244,6 +248,7 @@ def test_validate_rejects_uninformative_pilot():
         validate(pilot=simulate(20, 3, scale="interval:0-1", seed=1), epsilon=0.1)
 
 
+@pytest.mark.slow
 def test_validate_command_uses_options_or_pilot(tmp_path, capsys):
     words = ["plan", "validate", "--n-items", "30", "--n-annotators", "3", "--n-studies", "2", "--expertise", "crowd"]
     with pytest.raises(SystemExit) as ended:
@@ -281,6 +286,7 @@ def test_topics_reveal_three_of_five_labels():
     assert float((topic == truth).mean()) == pytest.approx(0.6 + 0.4 * 0.3, abs=0.05)  # 3.5 standard errors
 
 
+@pytest.mark.slow
 def test_topics_reveal_rare_and_common_labels_equally(monkeypatch):
     """Topics are drawn from another stream than true labels: label d, one in ten, has .6 + .4 · .1."""
     studies = []
@@ -307,6 +313,7 @@ def test_topics_of_many_labels_are_four_ranges():
         assert found.n_unique() == topics
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("items", "documents", "scale", "asked"),
     [(20, None, "1-5", True), (19, None, "1-5", False), (90, 20, "1-5", True), (90, 19, "1-5", False),
@@ -475,6 +482,7 @@ def test_rates_count_right_and_opposite_verdicts(monkeypatch):
     assert (rates["unfair"], rates["fair"]) == ((0, 1), (0, 1))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("answered", "each"),
     [

@@ -66,6 +66,7 @@ def test_write_table_contains_all_attributes(tmp_path):
 texts = st.text(string.ascii_letters + string.digits + " ,;\"'\n\t|é.-+#", max_size=6)
 
 
+@pytest.mark.slow
 @given(
     rows=st.lists(st.tuples(texts, st.sampled_from(["ann", "bob", "7"]), texts, texts), min_size=1, max_size=12),
     suffix=st.sampled_from(["csv", "tsv", "jsonl", "parquet"]),
@@ -89,6 +90,7 @@ def test_write_then_read_gives_same_table_or_error(tmp_path_factory, rows, suffi
     assert (folder / f"second.{suffix}").read_bytes() == (folder / f"first.{suffix}").read_bytes()
 
 
+@pytest.mark.slow
 @given(
     values=st.lists(
         st.one_of(st.integers(-5, 10**15), st.floats(allow_nan=False, allow_infinity=False)), min_size=1, max_size=8

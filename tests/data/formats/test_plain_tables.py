@@ -660,6 +660,7 @@ def test_split_annotators_at_the_mark_that_crosses_names():
     assert found["criterion"].to_list() == ["x", "y", "x", "y"]
 
 
+@pytest.mark.slow
 def test_wide_file_has_the_numbers_of_items_that_a_long_file_and_a_frame_have(tmp_path):
     """Numbers next to labels are numbers in every layout; a code that begins with 0 stays a text."""
     wide = pl.DataFrame({

@@ -85,6 +85,7 @@ def with_verdicts(folder: Path, platform: str) -> tuple[Any, Path, Written]:
     )  # fmt: skip
 
 
+@pytest.mark.slow
 @LINES
 def test_scores_have_the_documented_fields(tmp_path: Path, platform: str) -> None:
     _, path, _ = with_verdicts(tmp_path, platform)
@@ -194,6 +195,7 @@ def test_saved_report_gives_the_same_verdicts(tmp_path: Path) -> None:
     assert verdicts_of(tmp_path / "report.json", labels) == verdicts_of(found)
 
 
+@pytest.mark.slow
 def test_verdicts_of_each_result() -> None:
     labels, _ = report()
     assert [one.judge for one in verdicts_of(assay.alt_test(labels, "llama", epsilon=0.2))] == ["llama"]

@@ -60,6 +60,7 @@ def test_read_accepts_means_and_habits():
     assert len(assay.read(table(**labels))) == 160
 
 
+@pytest.mark.slow
 def test_honest_labels_are_not_refused():
     """At most 1% of studies with biased, careless and few annotators."""
     refused = 0

@@ -60,6 +60,7 @@ def judged(labels: list[Any], n_items: int = 60, seed: int = 1) -> tuple[pl.Data
     return long, wide.join(long.filter(annotator="gpt").select("item", *names), on="item")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("labels", "n_items"),
     [(["no", "yes"], 12), ([0, 1], 12), ([0, 1], 60), ([1, 2, 3, 4, 5], 200), (["not at all", "in part", "whole"], 12)],

@@ -498,6 +498,7 @@ def test_questions_of_transposed_table(table, asked):
     assert found_in(table).shape == ("transposed" if asked else "wide")
 
 
+@pytest.mark.slow
 def test_questions_more_than_annotators_make_a_form():
     for n, asked in ((60, 0), (61, 61)):
         people = [f"p{k}" for k in range(66)]
@@ -961,6 +962,7 @@ def test_find_structure_numbered_questions_are_items():
     assert found_in(frame).options == {"item": ["question", "system"], "label": "score"}
 
 
+@pytest.mark.slow
 def test_find_structure_asks_nothing_about_labels_that_agree_in_no_unit():
     one, rng = rated(), np.random.default_rng(9)
     for _ in range(20):

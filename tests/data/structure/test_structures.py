@@ -240,6 +240,7 @@ def tried(seeds: Sequence[int], names: Sequence[str], changes: Sequence[str]) ->
     return counts, wrong
 
 
+@pytest.mark.slow
 def test_tables_with_usual_names_are_read() -> None:
     counts, wrong = tried([0], ["usual"], ["as it is", "columns shuffled"])
     assert not wrong, wrong
@@ -247,6 +248,7 @@ def test_tables_with_usual_names_are_read() -> None:
     assert counts["right"] >= 0.8 * counts.total(), counts
 
 
+@pytest.mark.slow
 def test_tables_without_names_are_asked_about() -> None:
     counts, wrong = tried([0], ["none"], ["as it is"])
     assert not wrong, wrong
