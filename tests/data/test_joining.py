@@ -186,9 +186,10 @@ def test_a_single_model_in_a_column_is_a_judge_or_a_system() -> None:
     found = assay.look(frame)
     assert found.labels is None
     assert found.errors == ("'model' contains only models, which can be judges or the systems that are rated",)
-    judged, rated = [assay.read(frame, **options) for _, options in found.readings]
+    judged, rated, by_judge = [assay.read(frame, **options) for _, options in found.readings]
     assert (judged.judges, judged.humans) == (("gpt-4o",), ())
-    assert (rated.judges, rated.humans) == ((), ("score",))
+    assert (rated.judges, rated.humans) == ((), ("human",))
+    assert (by_judge.judges, by_judge.humans, by_judge.criteria) == (("judge",), (), ("score",))
     # Beside an annotator with the same labels, a column called model has labels.
     labels = {"id": [f"a{n}" for n in range(N)], "ann": ["yes", "no"] * (N // 2), "model": ["no", "no"] * (N // 2)}
     assert assay.read(pl.DataFrame(labels), judges=["model"]).judges == ("model",)

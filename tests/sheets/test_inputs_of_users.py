@@ -158,8 +158,9 @@ def systems_with_rater(folder: Path, rng: Rng) -> Given:
 @given
 def systems_without_rater(folder: Path, rng: Rng) -> Given:
     names = ("BART", "PEGASUS", "T5", "GPT-3")
-    path = wide(folder, dict(zip(names, scores(rng, 30, 4).T.tolist(), strict=True)), "doc")
-    return Given(path, refused="are rated: add a column that names who answered")
+    given = dict(zip(names, scores(rng, 30, 4).T.tolist(), strict=True))
+    right = [(f"i{k:02}/{name}", "human", "", own[k]) for name, own in given.items() for k in range(30)]
+    return Given(wide(folder, given, "doc"), right, asked=True)
 
 
 @given

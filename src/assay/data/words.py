@@ -285,9 +285,21 @@ def votes_compare(columns: Sequence[str], compared: Sequence[str]) -> str:
     return f"{_names(columns, 3)} are annotators, with votes that compare {_names(compared)}"
 
 
-def columns_are_questions(columns: Sequence[str]) -> str:
-    """Return the answer that columns are questions to one person, which needs a column with the annotators."""
-    return f"{_names(columns, 3)} are questions: add a column that names who answered"
+def answered_by_one(columns: Sequence[str], who: str) -> str:
+    """Return the answer that columns are questions, or criteria, with the labels of one human or judge."""
+    if len(columns) == 1:
+        return f"{_names(columns)} has the labels of one {who}"
+    return f"{_names(columns, 3)} are questions that one {who} answered"
+
+
+def criteria_of(columns: Sequence[str], who: str) -> str:
+    """Return the answer that columns are the criteria of the annotator whom their names begin or end with."""
+    return f"{_names(columns, 3)} are criteria, labelled by one annotator, '{who}'"
+
+
+def repeats_of_one(columns: Sequence[str], who: str) -> str:
+    """Return the answer that columns are repeated labels of one human or judge."""
+    return f"{_names(columns, 3)} are repeated labels of one {who}"
 
 
 def columns_are_repeats(columns: Sequence[str]) -> str:
@@ -315,6 +327,11 @@ def part_of_item(item: Sequence[str], column: str, annotator: str) -> str:
     )
 
 
+def several_rows_of_item(item: str, columns: Sequence[str]) -> str:
+    """Return the question whether further columns are part of an item that has several rows."""
+    return f"item '{item}' has more than one row: is {_names(columns)} part of the item?"
+
+
 def item_is(columns: Sequence[str]) -> str:
     """Return the answer that columns together are the item."""
     return f"the item is {_names(columns)}"
@@ -338,14 +355,19 @@ def all_models(names: Sequence[str]) -> str:
     return f"{_names(names)} can be judges and annotators, or the systems that are rated"
 
 
-def columns_are_rated(names: Sequence[str]) -> str:
-    """Return the answer that columns are systems that one person rated, which needs a column with the annotators."""
-    return f"{_names(names, 3)} are rated: add a column that names who answered"
+def columns_are_rated(names: Sequence[str], who: str) -> str:
+    """Return the answer that columns are systems that one human or judge rated."""
+    return f"{_names(names, 3)} are rated, by one {who}"
 
 
-def is_rated(column: str, label: str) -> str:
-    """Return the answer that a column names the systems whose outputs one person labelled."""
-    return f"'{column}' is rated, and '{label}' has the labels of one person"
+def is_rated(column: str, labels: Sequence[str], who: str) -> str:
+    """Return the answer that a column names the systems whose outputs one human or judge labelled."""
+    return f"'{column}' is rated, and {answered_by_one(labels, who)}"
+
+
+def one_annotator_or_several(columns: Sequence[str], who: str) -> str:
+    """Return the question about columns whose names begin or end with the same annotator."""
+    return f"{_names(columns)} name '{who}': are they the criteria of one annotator, or annotators?"
 
 
 def are_judges(names: Sequence[str], people: Sequence[str] = ()) -> str:

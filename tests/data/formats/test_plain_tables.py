@@ -652,10 +652,10 @@ def test_splits_of_folder(tmp_path):
     assert [tables.is_dataset(tmp_path / n) for n in ("one", "two", "three", "four", "five")] == [False, *[True] * 4]
 
 
-def test_split_annotators_at_the_mark_that_crosses_names():
+def test_split_names_at_the_mark_that_crosses_names():
     names = ["a b x", "a b y", "c x", "c y"]
     rows = Rows(pl.DataFrame({"item": ["i"] * 4, "annotator": names, "label": [1, 2, 3, 4]}))
-    found = tables.split_annotators(rows, "annotator criterion").labels
+    found = tables.split_names(rows, "annotator criterion").labels
     assert found["annotator"].to_list() == ["a b", "a b", "c", "c"]
     assert found["criterion"].to_list() == ["x", "y", "x", "y"]
 

@@ -255,18 +255,20 @@ def test_read_lists_mixed_labels() -> None:
         tables.nested_labels({"ann": {"a": [1]}}, "t.json")
 
 
-def test_split_annotators_by_template() -> None:
+def test_split_names_by_template() -> None:
     def split(template: str, *names: str) -> list[tuple[Any, ...]]:
         frame = pl.DataFrame({"item": "a", "annotator": list(names), "label": 1})
         rows = Rows(frame, reading=Reading("t.csv", len(names)))
-        return tables.split_annotators(rows, template).labels.select("annotator", "criterion").rows()
+        return tables.split_names(rows, template).labels.select("annotator", "criterion").rows()
 
     assert split("annotator_criterion", "ann_tone", "ben_tone_b") == [("ann", "tone"), ("ben", "tone_b")]
     assert split("criterion - annotator", "tone - ann") == [("ann", "tone")]
     with pytest.raises(DataError, match=r"column 'ann' does not contain '_' of split_columns=\.\.\."):
         split("annotator_criterion", "x_y", "ann")
     assert split("criterionannotator", "P1R2") == [("R2", "P1")]
-    for template in ("annotator_annotator", "criterion_repeat", "annotator_"):
+    with pytest.raises(DataError, match=r"does not say who answered: name the one annotator with humans=\['ann'\]"):
+        split("criterion", "tone")
+    for template in ("annotator_annotator", "annotator", "annotator_"):
         with pytest.raises(DataError, match="has no order; write annotator and criterion with the text between"):
             split(template, "x_y")
 

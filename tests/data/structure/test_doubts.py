@@ -205,7 +205,9 @@ def test_judge_in_a_column_next_to_labels_of_people_labels_each_item_once(tmp_pa
         assert found.items.columns == ["item", "party"], what
     unlabelled = table.with_columns(pl.when(pl.col("tweet_id") != "t3").then("gpt4o").alias("gpt4o"))
     assert len(assay.read(unlabelled, judges=["gpt4o"])) == 159
-    look = assay.look(tmp_path / "tweets.csv")
+    with pytest.raises(DataError, match="'gpt4o' has one value for each item: a judge's labels, or a description"):
+        assay.read(tmp_path / "tweets.csv")
+    look = assay.look(tmp_path / "tweets.csv", judges=[])
     assert "replacement test (no judge; set judges=['gpt4o'])" in str(look)
     with pytest.raises(DataError, match="judge 'gpt5' is not in "):
         assay.read(tmp_path / "tweets.csv", judges=["gpt5"])

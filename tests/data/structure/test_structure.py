@@ -1012,10 +1012,11 @@ def test_column_called_human_next_to_models_is_never_a_judge(models):
     columns = {name: rng.integers(0, 2, 40).tolist() for name in (*models, "human")}
     found = found_in({"doc": [f"d{k}" for k in range(40)], **columns})
     assert {name: roles(found)[name] for name in columns} == {**dict.fromkeys(models, "judge"), "human": "person"}
-    (are_judges, asked), (rated, nothing) = found.questions[0].choices
+    (are_judges, asked), (rated, by_human), (_, by_judge) = found.questions[0].choices
     assert asked == {"judges": models}
     assert are_judges.endswith(", and 'human' is human")
-    assert (rated.endswith("are rated: add a column that names who answered"), nothing) == (True, {})
+    assert rated.endswith("are rated, by one human")
+    assert (by_human["split_columns"], by_human["humans"], by_judge["judges"]) == ("item", ["human"], ["judge"])
 
 
 @pytest.mark.parametrize("name", ["income", "x1", "years"])

@@ -347,10 +347,13 @@ class ReadSettings(FrameSettings, FormatSettings):
     )
     split_columns: str | None = option(
         None,
-        "Annotator and criterion in the column names of a wide table, such as `annotator_criterion`.",
+        "What the column names of a wide table say, such as `annotator_criterion`; `criterion` for one annotator.",
         details="`annotator / criterion` reads `Ann / clarity`, `criterion_annotator` reads `clarity_ann`; the text "
-        "between the two words is the separator. `annotator_repeat` reads `A_1` and `A_2` as two labels of A. Of "
-        "`clarity` next to `gpt4_clarity` (or, in the other order, `clarity_gpt4`), the annotator is `human`; next to "
+        "between the two words is the separator. `annotator_repeat` reads `A_1` and `A_2` as two labels of A. "
+        "`criterion` reads columns as the criteria of one annotator, whom `humans=['ann']` or `judges=['gpt-4o']` "
+        "names; `repeat` reads them as repeated labels, and `item` or `item_criterion` as parts of the item, such as "
+        "rated systems. Of `clarity` next to `gpt4_clarity` (or, in the other order, `clarity_gpt4`), the annotator is "
+        "`human`; next to "
         "`human_clarity`, it is `judge`.",
     )
     format: str = option(
@@ -493,9 +496,11 @@ def readings_left(rows: Rows, settings: ReadSettings, error: AssayError) -> tupl
     found: list[Choice] = []
     source, tried = f"{rows.reading.source}: ", 0
 
-    def follow(error: AssayError, said: str, options: Mapping[str, Any]) -> None:
+    def follow(error: AssayError, said: str, options: Mapping[str, Any], *, listed: bool = True) -> None:
         nonlocal tried
-        problems.extend(getattr(error, "problems", None) or [str(error).removeprefix(source)])
+        if listed:
+            problems.extend(getattr(error, "problems", None) or [str(error).removeprefix(source)])
+        before = len(problems)
         steps: Sequence[Choice] = error.choices or ([("", error.advised)] if error.advised else [])
         for words, more in steps:
             further, here = {**options, **more}, "; ".join(one for one in (said, words) if one)
@@ -507,7 +512,8 @@ def readings_left(rows: Rows, settings: ReadSettings, error: AssayError) -> tupl
                     table_of(rows, replace(settings, **further))
                 except AssayError as next_error:
                     if next_error.advised or isinstance(next_error, UnclearTableError) or not here:
-                        follow(next_error, here, further)
+                        # Further problems are listed for one of the answers: others say the same in other words.
+                        follow(next_error, here, further, listed=listed and len(problems) == before)
                     else:  # this answer leads to an error that another table has to resolve
                         why = str(next_error).removeprefix(source)
                         why = why if len(why) < MOST_REASON else f"{why[:MOST_REASON]}..."
@@ -586,9 +592,11 @@ def long_rows(rows: Rows, settings: ReadSettings, *, check: bool) -> tuple[Rows,
         rows = tables.transpose(rows, annotator, columns)
     else:
         within, judges = {"criterion": criterion, "repeat": _text(settings.repeat)}, settings.named["judges"]
+        # Each criterion can have its own scale.
+        check = check and "criterion" not in (settings.split_columns or "")
         rows = tables.unpivot(rows, item, columns, **within, judges=judges, check=check)
     if settings.layout == "wide" and settings.split_columns is not None:
-        rows = tables.split_annotators(rows, settings.split_columns)
+        rows = tables.split_names(rows, settings.split_columns, [*settings.people])
         criterion = "criterion" if "criterion" in rows.labels.columns else criterion
     return rows, "item", "annotator", "label", criterion
 

@@ -341,32 +341,82 @@ def transpose(rows: Rows, annotator: str, columns: Sequence[str] | None) -> Rows
     return Rows(long, reading=reading, untyped=rows.untyped, orders=order)
 
 
-def split_annotators(rows: Rows, template: str) -> Rows:
-    """Split names that combine an annotator and a criterion, ``ann_clarity``, into two columns of a long table."""
-    found = re.fullmatch(r"(annotator|criterion|repeat)(.*?)(annotator|criterion|repeat)", template)
-    if found is None or found[1] == found[3] or "annotator" not in (found[1], found[3]):
+NAME_PARTS = ("annotator", "criterion", "repeat", "item")
+"""What a part of the name of a column can be, in ``split_columns``."""
+
+
+def split_names(rows: Rows, template: str, people: Sequence[str] = ()) -> Rows:
+    """Split names of columns, ``ann_clarity``, into what they say: annotator, criterion, repeat or part of the item.
+
+    If they do not say the annotator, there is one, whom ``people`` names.
+    """
+    kinds = "|".join(NAME_PARTS)
+    found = re.fullmatch(rf"({kinds})(?:(.*?)({kinds}))?", template)
+    roles = [] if found is None else [role for role in (found[1], found[3]) if role]
+    if found is None or len({*roles}) < len(roles) or roles == ["annotator"]:
         raise DataError(
             f"split_columns '{template}' has no order; write annotator and criterion with the text between them, "
-            "such as split_columns='annotator_criterion', or annotator and repeat"
+            "such as split_columns='annotator_criterion', annotator and repeat, or criterion for those of one annotator"
+        )
+    if "annotator" not in roles and len(people) != 1:
+        raise DataError(
+            f"split_columns '{template}' does not say who answered: name the one annotator with humans=['ann'] or "
+            "judges=['gpt-4o']"
         )
     who = rows.labels["annotator"]
-    names = who.unique(maintain_order=True).to_list()
-    alone = split_alone(names, found[2], who_first=found[1] == "annotator")
-    if alone is not None and "criterion" in (found[1], found[3]):
-        parts = {role: {n: pair[k] for n, pair in alone.items()} for k, role in enumerate(("annotator", "criterion"))}
-        return replace(rows, labels=rows.labels.with_columns(**{k: who.replace_strict(v) for k, v in parts.items()}))
+    parts = _parts_of_names(who.unique(maintain_order=True).to_list(), roles, found[2] or "", rows.reading.source)
+    numbered = _numbers_of_repeats(parts.get("repeat", {}))
+    parts |= {"repeat": numbered} if numbered else {}
+    columns = {role: who.replace_strict(of) for role, of in parts.items()}
+    if numbered:
+        said = listing([f"{name} = {number}" for name, number in numbered.items()], 4)
+        rows = replace(rows, reading=rows.reading.add_notes(f"repeats are numbered: {said}"))
+    if "annotator" not in roles:
+        columns["annotator"] = pl.Series([people[0]]).new_from_index(0, len(who))
+    return _with_parts_of_items(rows, columns)
+
+
+def _numbers_of_repeats(parts: Mapping[str, str]) -> dict[str, str]:
+    """Numbers of repeats that have other names, ``original`` and ``swapped``, in their order; none for numbers."""
+    names = list(dict.fromkeys(parts.values()))
+    if all(name.isdigit() for name in names):
+        return {}
+    return {name: str(1 + names.index(part)) for name, part in parts.items()}
+
+
+def _parts_of_names(names: Sequence[str], roles: Sequence[str], mark: str, source: str) -> dict[str, dict[str, str]]:
+    """What each name says, by the role of its part."""
+    if len(roles) == 1:
+        return {roles[0]: {name: name for name in names}}
+    alone = split_alone(names, mark, who_first=roles[0] == "annotator")
+    if alone is not None and {*roles} == {"annotator", "criterion"}:
+        return {role: {n: pair[k] for n, pair in alone.items()} for k, role in enumerate(("annotator", "criterion"))}
     # Without a text between them, each part ends in a number: P1R2.
-    mark = re.escape(found[2]) or r"(?<=\d)(?=[^\W\d])"
+    between = re.escape(mark) or r"(?<=\d)(?=[^\W\d])"
     # Names with several marks are split at the first or at the last: the one that gives fewer annotators and criteria.
-    cuts = [{name: re.fullmatch(rf"(?s)(.+{least}){mark}(.+)", name) for name in names} for least in ("?", "")]
+    cuts = [{name: re.fullmatch(rf"(?s)(.+{least}){between}(.+)", name) for name in names} for least in ("?", "")]
     cut = min(cuts, key=lambda one: sum(len({parts[k] for parts in one.values() if parts}) for k in (1, 2)))
     bad = next((name for name, parts in cut.items() if parts is None), None)
     if bad is not None:
-        raise DataError(f"{rows.reading.source}: column '{bad}' does not contain '{found[2]}' of split_columns=...")
-    first = {name: parts[1].strip() for name, parts in cut.items() if parts is not None}
-    second = {name: parts[2].strip() for name, parts in cut.items() if parts is not None}
-    columns = {found[1]: who.replace_strict(first), found[3]: who.replace_strict(second)}
-    return replace(rows, labels=rows.labels.with_columns(**columns))
+        raise DataError(f"{source}: column '{bad}' does not contain '{mark}' of split_columns=...")
+    return {
+        role: {name: parts[k].strip() for name, parts in cut.items() if parts is not None}
+        for k, role in enumerate(roles, 1)
+    }
+
+
+def _with_parts_of_items(rows: Rows, columns: dict[str, pl.Series]) -> Rows:
+    """Rows with these columns; a part of the item is joined to it, and to that of the items' metadata."""
+    part = columns.pop("item", None)
+    labels, items = rows.labels.with_columns(**columns), rows.items
+    if part is not None:
+        labels = labels.with_columns(part.alias("_part"), pl.col("item").alias("_whole"))
+        labels = labels.with_columns(_joined(["_whole", "_part"]).alias("item"))
+        if items is not None:
+            pairs = labels.select("item", "_whole").unique(maintain_order=True)
+            items = pairs.join(items.rename({"item": "_whole"}), on="_whole", how="left").drop("_whole")
+        labels = labels.drop("_part", "_whole")
+    return replace(rows, labels=labels, items=items)
 
 
 def _rows_named(frame: pl.DataFrame, column: str, what: str) -> pl.DataFrame:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import cached_property
 from typing import Any
 
@@ -29,6 +29,18 @@ from assay.data.structure.search import MOST_PEOPLE
 
 _FURTHER = ("criterion", "repeat", "condition")
 """Roles of columns that identify a row next to the item and the annotator."""
+
+
+def of_one(options: Mapping[str, Any]) -> list[tuple[str, dict[str, Any]]]:
+    """The options that read columns as the criteria, unless they say something else, of one human, and of one judge."""
+    given = {name: value for name, value in options.items() if name not in ("judges", "humans")}
+    given = {"layout": "wide", "split_columns": "criterion", **given}
+    names = given["columns"]
+    human, judge = ("human", {**given, "humans": ["human"]}), ("judge", {**given, "judges": ["judge"]})
+    # Columns that say who answered leave one of the two.
+    if all(map(is_human, names)):
+        return [human]
+    return [judge] if len(model_names(names)) == len(names) else [human, judge]
 
 
 class AnnotatorSearch(KeySearch):
@@ -229,6 +241,11 @@ class AnnotatorSearch(KeySearch):
         if people:
             item = list(keys[0]) if len(keys[0]) > 1 else keys[0][0]
             choices.append((words.columns_are_annotators(people), {"layout": "wide", "item": item, "columns": people}))
+        item = [*keys[0]]
+        given, unsure = (people, None) if people else self._labels(RowKey(item[0], keys[0][1:]))
+        if given and unsure is None and not further & {*item}:
+            one = of_one({"item": item[0] if len(item) == 1 else item, "columns": given})
+            choices += [(f"{words.item_is(item)}, and {words.answered_by_one(given, who)}", more) for who, more in one]
         could = list(dict.fromkeys(n for n, _ in pairs))
         self.questions.append(Doubt(words.who_answered(self._sizes(could), keys[0] if sure else ()), tuple(choices)))
         return None
@@ -265,6 +282,13 @@ class AnnotatorSearch(KeySearch):
             choices += [choice for name in who for choice in self._choices(name, key)]
             choices += [(words.name_no_annotators(numbered), {})] if who else []
         self.questions.append(Doubt(words.no_annotator_named(key, who), tuple(choices)))
+
+    def _rated(self, who: str, item: Sequence[str], labels: Sequence[str]) -> list[Choice]:
+        """The readings in which a column names what one human or judge labelled, as a part of the item."""
+        further = [who] if who not in item and not self._belongs(who, [*item]) else []
+        item = [*item, *further]
+        options = {"layout": "wide", "item": item[0] if len(item) == 1 else item, "columns": [*labels]}
+        return [(words.is_rated(who, labels, one), answer) for one, answer in of_one(options)]
 
     def _sizes(self, names: Sequence[str]) -> dict[str, int]:
         return {name: self.views[name].n_values for name in names}

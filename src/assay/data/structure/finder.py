@@ -23,7 +23,7 @@ from assay.data.names import model_names
 from assay.data.sides import find_battles
 from assay.data.structure.cells import LEAST_COUNTED, ROWS_INSPECTED, ColumnView, total_of_counts
 from assay.data.structure.one_scale import on_one_scale
-from assay.data.structure.role_names import COUNTED, called, called_people, is_human, stem
+from assay.data.structure.role_names import COUNTED, called, called_people, criteria_of_one, is_human, stem
 from assay.data.structure.roles import ROWS, Role, Stated, Structure
 from assay.data.structure.search import MOST_PEOPLE
 from assay.data.structure.wide import WideSearch
@@ -102,11 +102,18 @@ class StructureSearch(WideSearch):
         if self.questions:
             return self._asked_who()
         once = stated.annotator in self.views and self.views[str(stated.annotator)].unique
-        if stated.label is not None or (stated.annotator is not None and not (once and stated.item is None)):
+        labelled = stated.label is not None and not self._labels_data(stated.label)
+        if labelled or (stated.annotator is not None and not (once and stated.item is None)):
             return self._unread()
         if self._form_questions():
             return self.transposed()
         return self._unread() if once else self.wide()
+
+    def _labels_data(self, label: str) -> bool:
+        """Whether a column called label is constant, next to criteria of one annotator: the class of a data set."""
+        if "label" not in self.stated.by_name or label not in self.views or self.views[label].n_values > 1:
+            return False
+        return criteria_of_one([n for n in self.views if n != label]) is not None
 
     def _with_named_columns(self) -> Stated:
         """What the user has specified; people and judges who are columns of the table are those that hold its labels.

@@ -143,7 +143,11 @@ class KeySearch(TableSearch):
         return False
 
     def _twice(self, names: Sequence[str]) -> int:
-        return repetition([self.views[n].codes for n in names if n in self.views]).repeats
+        codes = [self.views[n].codes for n in names if n in self.views]
+        if len(codes) == 1:
+            filled = codes[0][codes[0] >= 0]
+            return len(filled) - len(np.unique(filled))
+        return repetition(codes).repeats
 
     def _described(self, name: str, key: RowKey | tuple[str, ...]) -> tuple[str, ...] | None:
         """The smallest part of a key that decides a column; None if none does."""

@@ -26,6 +26,7 @@ from assay.data.structure.role_names import (
     MACHINE_FLAG,
     MACHINE_KINDS,
     PEOPLE_KINDS,
+    SYSTEM_NAME,
     TRUE,
     called,
     human_names,
@@ -38,6 +39,10 @@ MOST_KINDS = 12
 
 SWAPPED = 0.1
 """How much more labels can agree within annotators than within items: more suggests that the two are exchanged."""
+
+
+def _columns_of(label: Any) -> list[str]:
+    return [label] if isinstance(label, str) else [*label]
 
 
 class LongSearch(AnnotatorSearch):
@@ -61,10 +66,11 @@ class LongSearch(AnnotatorSearch):
         options = {role: name for role, name in found.items() if name != role}
         if not labels:
             self.errors.append(self._only_marks(key) or words.missing_role("label"))
-        if question is not None:
+        models = self._only_systems(key, labels)
+        if question is not None and not models:
             self.questions.append(question)
         said = {role for role in ("item", "annotator") if getattr(stated, role) is not None} - stated.by_name
-        if not self.questions and not said:
+        if not self.questions and not said and not models:
             self._check_exchanged(key, labels, options)
         if not said and all(one is question for one in self.questions):
             self._check_stations(key, labels)
@@ -75,16 +81,37 @@ class LongSearch(AnnotatorSearch):
         taken |= {kind: "kind"} if kind else {}
         columns = [self._long_role(name, taken, key) for name in self.views]
         names = self.views[key.who].distinct.to_list()
-        if names and self._is_system(key.who) and stated.annotator is None and model_names(names) == names:
-            answer = (f"'{key.who}' is who answered", {"annotator": key.who})
-            self.questions.append(Doubt(words.judges_or_systems(key.who), (answer,)))
-        if kind is None and not self._ask_machines(key.who, options):
+        if models:
+            self._ask_judges_or_systems_of_rows(key, labels, question, options)
+        elif kind is None and not self._ask_machines(key.who, options):
             self.name_judges(names, options)
         if kind is None and {*names} <= {*options.get("judges", self.stated.judges or ())}:
             self._ask_people_of_items(key, labels, options)
         elif kind is None and "judges" not in options:
             self._ask_judges_of_items(key, labels)
         return Structure("long", tuple(columns), options, self._asked(), tuple(self.errors))
+
+    def _only_systems(self, key: RowKey, labels: Sequence[str]) -> bool:
+        """Whether the column that could say who answered has the names of systems only, and is called so."""
+        names = self.views[key.who].distinct.to_list()
+        if not labels or not names or not self._is_system(key.who) or self.stated.annotator is not None:
+            return False
+        return bool(model_names(names)) and all(SYSTEM_NAME.fullmatch(n) or model_names([n]) for n in names)
+
+    def _ask_judges_or_systems_of_rows(
+        self, key: RowKey, labels: Sequence[str], question: Doubt | None, options: dict[str, Any]
+    ) -> None:
+        """Ask whether a column of systems names judges, or what one human or judge labelled."""
+        options["judges"] = self.views[key.who].distinct.to_list()
+        given = [labels] if question is None else [_columns_of(one["label"]) for _, one in question.choices]
+        choices: list[Choice] = []
+        for own in given:
+            label = own[0] if len(own) == 1 else [*own]
+            said = words.are_judges(options["judges"])
+            said = said if question is None else f"{said}; {words.labels_are(own)}"
+            choices.append((said, {**key.options, "label": label, "judges": options["judges"]}))
+            choices += self._rated(key.who, key.item, own) if key.criterion is None else []
+        self.questions.append(Doubt(words.judges_or_systems(key.who), tuple(choices)))
 
     def _ask_machines(self, who: str, options: dict[str, Any]) -> bool:
         """Ask whether the annotators that another column calls machines are judges; return whether one does."""

@@ -118,6 +118,12 @@ def readings_of(found: Structure, given: Mapping[str, Any]) -> list[Choice]:
     asked = [one for one in found.questions if len(one.choices) > 1]
     readings: list[Choice] = []
     for answers in itertools.islice(itertools.product(*(one.choices for one in asked)), MOST_READINGS):
+        # An answer that reads all labels as those of one annotator leaves no other question.
+        whole = [one for one in answers if "layout" in one[1] and "split_columns" in one[1]]
+        if whole:
+            reading = (whole[0][0], {**given, **whole[0][1]})
+            readings += [] if reading in readings else [reading]
+            continue
         words = "; ".join(text for text, _ in answers)
         said = {name: value for _, options in answers for name, value in options.items()}
         # An answer with a layout states the whole reading.

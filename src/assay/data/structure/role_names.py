@@ -33,6 +33,12 @@ _HUMAN = re.compile(
     r"(?i)^(human|rater|annotator|anno?t?|person|people|expert|worker|coder|crowd|reviewer|grader|h|reader|observer|examiner|"
     r"radiologist|pathologist|evaluator|assessor|scorer|labell?er|dr|prof)(?![a-z])"
 )
+SYSTEM_NAME = re.compile(
+    r"(?i)(m?bart|pegasus|m?t5|bert|roberta|lead|baseline|transformer|seq2seq|pointer|lstm|rnn|nmt|electra|xlnet)"
+    r"([-_ ]?\w+)?|reference|human|sys(tem)?[-_ ]?\d+"
+)
+"""Names of systems that write texts, next to names of models."""
+
 HUMAN_FLAG = re.compile(r"is (a )?(human|person)")
 MACHINE_FLAG = re.compile(r"is (an? )?(llm|judge|model|ai|machine|bot|automatic|automated)")
 """Plain names of columns with true or false that say which annotators are people, or machines."""
@@ -197,6 +203,35 @@ def _crossed_with_unnamed(names: Sequence[str]) -> CrossedNames | None:
                 template = f"annotator{mark}criterion" if first else f"criterion{mark}annotator"
                 unnamed = tuple(n for n, (_, criterion) in found.items() if criterion == n)
                 return CrossedNames(template, {n: who for n, (who, _) in found.items()}, "", unnamed)
+    return None
+
+
+_PREDICTED = re.compile(r"(?i)pred(icted|ictions?)?|y ?pred")
+"""What is predicted is called by what it is, and not by who predicts it."""
+
+
+def criteria_of_one(names: Sequence[str]) -> CrossedNames | None:
+    """How column names combine one annotator and criteria, ``judge_tone, judge_depth``; None if they do not.
+
+    Other columns may be among the names, if they are neither called as annotators are nor the same criteria.
+    """
+    for mark in _BETWEEN:
+        for first in (True, False):
+            pairs = {n: (n.partition(mark)[::2] if first else n.rpartition(mark)[::-2]) for n in names if mark in n}
+            of = {n: (who.strip(), what.strip()) for n, (who, what) in pairs.items()
+                  if (_HUMAN.fullmatch(who.strip()) or model_names([who])) and what.strip()
+                  and not _PREDICTED.fullmatch(who.strip())}  # fmt: skip
+            found, criteria = {who for who, _ in of.values()}, [what for _, what in of.values()]
+            rest = [n for n in names if n not in of]
+            if len(found) != 1 or len(of) < 2 or len(set(criteria)) < len(criteria):
+                continue
+            people = human_names(rest) + model_names(rest) + human_names(criteria) + model_names(criteria)
+            # `Bob / tone` next to `Ann / tone` is another annotator's; letters and numbers are names.
+            again = {part.strip() for n in rest for part in (n, *n.partition(mark), *n.rpartition(mark))} & {*criteria}
+            if people or again or any(re.search(r"\d$", one) or len(one) < 2 for one in criteria):
+                continue
+            template = f"annotator{mark}criterion" if first else f"criterion{mark}annotator"
+            return CrossedNames(template, {n: who for n, (who, _) in of.items()})
     return None
 
 

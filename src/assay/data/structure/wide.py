@@ -12,6 +12,7 @@ import polars as pl
 from assay.data import words
 from assay.data.names import model_names
 from assay.data.sides import PAIR
+from assay.data.structure.annotators import of_one
 from assay.data.structure.cells import ColumnView, computed_columns, could_be_counts, last_is_total
 from assay.data.structure.dependence import dependence
 from assay.data.structure.long import LongSearch
@@ -23,10 +24,12 @@ from assay.data.structure.role_names import (
     ID,
     NUMBERED,
     SUMMARY_ROW,
+    SYSTEM_NAME,
     CrossedNames,
     called,
     called_people,
     called_person_ids,
+    criteria_of_one,
     crossed_names,
     crossed_part,
     human_names,
@@ -39,12 +42,6 @@ from assay.data.structure.roles import ROWS, Choice, Doubt, Role, RoleKind, Stru
 from assay.data.structure.search import MOST_PEOPLE
 from assay.data.values import TICKS
 from assay.errors import listing
-
-SYSTEM_NAME = re.compile(
-    r"(?i)(m?bart|pegasus|m?t5|bert|roberta|lead|baseline|transformer|seq2seq|pointer|lstm|rnn|nmt|electra|xlnet)"
-    r"([-_ ]?\w+)?|reference|human|sys(tem)?[-_ ]?\d+"
-)
-"""Names of systems that write texts, next to names of models."""
 
 LEAST_NUMBERED = 10
 """Rows whose numbers no annotator's labels are."""
@@ -68,22 +65,13 @@ class WideSearch(LongSearch):
         if stated.columns is None:
             labels = self._without_computed(labels, roles)
         labels, options = self._with_free_texts(labels, roles)
-        if joint:
-            options["item"] = joint
+        parts = self._further_parts(item, [*within.values()], labels)
+        if joint or parts:
+            options["item"] = joint or parts
         elif item != "item":
             options["item"] = ROWS if item is None else item
         options |= within
-        if stated.split_columns is None and crossing is None:
-            crossing = crossed_names(labels)
-        people = labels
-        if crossing is not None and stated.split_columns is None:
-            options["split_columns"] = crossing.template
-            people = crossing.annotators
-            self._ask_order(labels[0], crossing)
-            options |= self._named_in(crossing, labels)
-        options["columns"] = labels
-        if stated.split_columns is None:
-            self._ask_judges_or_systems(people, options)
+        crossing = self._ask_names(labels, crossing, options)
         self._ask_copies(labels, item, within)
         if crossing is None and stated.columns is None:
             self._ask_gold(labels, options)
@@ -91,7 +79,9 @@ class WideSearch(LongSearch):
         if stated.shape != "wide" and stated.columns is None:
             self._check_annotator_column(labels)
         refused = self._refused(labels, [] if item is None else [item, *within.values()])
-        if refused:
+        if parts:
+            self._ask_parts(parts)
+        elif refused:
             self.errors.append(refused)
         elif models and len(labels) == 1 and stated.columns is None and isinstance(item, str):
             self._ask_judge_or_system(models[0], labels[0], item)
@@ -119,6 +109,27 @@ class WideSearch(LongSearch):
             columns.append(Role(name, kind, why, view.examples(3 if name in labels else 2)))
         rows = {} if item is None else self._computed_rows(item, labels)
         return Structure("wide", tuple(columns), options, self._asked(), tuple(self.errors), rows)
+
+    def _ask_names(
+        self, labels: list[str], crossing: CrossedNames | None, options: dict[str, Any]
+    ) -> CrossedNames | None:
+        """Ask what the names of the columns say; also add the options, and return how the names are combined."""
+        if self.stated.split_columns is not None:
+            options["columns"] = labels
+            return crossing
+        crossing = crossing or crossed_names(labels)
+        people = labels
+        if crossing is not None:
+            options["split_columns"] = crossing.template
+            people = crossing.annotators
+            self._ask_order(labels[0], crossing)
+            options |= self._named_in(crossing, labels)
+        options["columns"] = labels
+        if crossing is not None and len(people) == 1:
+            self._ask_one_or_several(labels, people[0], options)
+        else:
+            self._ask_judges_or_systems(people, options)
+        return crossing
 
     def _with_free_texts(
         self, labels: list[str], roles: dict[str, tuple[RoleKind, str]]
@@ -180,12 +191,28 @@ class WideSearch(LongSearch):
         # A column called `human` has a person's labels, or texts of people next to those of systems.
         people = [n for n in names if is_human(n)]
         judges = [n for n in names if n not in people] or list(names)
+        template = str(options.get("split_columns", "annotator")).replace("annotator", "item")
         options["judges"] = judges
-        choices: tuple[Choice, ...] = (
+        choices: list[Choice] = [
             (words.are_judges(judges, [n for n in people if n not in judges]), {"judges": judges}),
-            (words.columns_are_rated(list(names)), {}),
-        )
-        self.questions.append(Doubt(words.all_models(list(names)), choices))
+        ]
+        for who, answer in of_one({**options, "split_columns": template}):
+            choices.append((words.columns_are_rated(list(names), who), answer))
+        self.questions.append(Doubt(words.all_models(list(names)), tuple(choices)))
+
+    def _ask_one_or_several(self, labels: Sequence[str], who: str, options: dict[str, Any]) -> None:
+        """Ask whether columns that name the same annotator are criteria, or annotators."""
+        judge = {"judges": [who]} if model_names([who]) else {}
+        options |= judge
+        if self.stated.people == {who}:
+            return
+        alike = [n for n in labels if on_one_scale(self.views[n], self.views[labels[0]])]
+        several = {"layout": "wide", "item": options.get("item", "item"), "columns": alike}
+        several |= {"judges": alike} if judge else {}
+        choices = [(words.criteria_of(labels, who), {"split_columns": options["split_columns"], **judge})]
+        if len(alike) > 1:
+            choices.append((words.columns_are_annotators(alike), several))
+        self.questions.append(Doubt(words.one_annotator_or_several(labels, who), tuple(choices)))
 
     def _named_in(self, crossing: CrossedNames, labels: Sequence[str]) -> dict[str, list[str]]:
         """The annotators of columns that the user names; asks about columns that do not name theirs."""
@@ -238,9 +265,8 @@ class WideSearch(LongSearch):
         """Ask whether the models of a column gave the labels of another one, or wrote what a person labelled."""
         models = [str(cell) for cell in self.views[who].distinct.to_list()]
         answers = {"layout": "long", "item": item, "annotator": who, "label": label, "judges": models}
-        rated = {"layout": "wide", "item": item, "columns": [label]}
-        choices = ((words.are_judges(models), answers), (words.is_rated(who, label), rated))
-        self.questions.append(Doubt(words.judges_or_systems(who), choices))
+        choices = [(words.are_judges(models), answers), *self._rated(who, (item,), [label])]
+        self.questions.append(Doubt(words.judges_or_systems(who), tuple(choices)))
 
     def _ask_people_or_questions(self, labels: list[str], options: Mapping[str, Any]) -> None:
         """Ask whether columns are annotators or questions, if no name of one says that they are annotators."""
@@ -251,7 +277,8 @@ class WideSearch(LongSearch):
         compared = self.stated.compared
         said = words.columns_are_annotators(labels) if compared is None else words.votes_compare(labels, compared)
         choices: list[Choice] = [
-            (said, {k: v for k, v in options.items() if k != "judges"}), (words.columns_are_questions(labels), {}),
+            (said, {k: v for k, v in options.items() if k != "judges"}),
+            *self._answered_by_one(labels, options),
         ]  # fmt: skip
         parts = [re.fullmatch(r"(.+?)([ _.-]+)\d+", n) for n in labels]
         others = [n for n in labels if n not in people]
@@ -283,6 +310,13 @@ class WideSearch(LongSearch):
             choices.append((words.rows_are_annotators(None if who == ROWS else who), turned))
         self.questions.append(Doubt(words.people_or_questions(labels, self._why_labels(self.views[labels[0]])),
                                        tuple(choices)))  # fmt: skip
+
+    def _answered_by_one(self, labels: list[str], options: Mapping[str, Any]) -> list[Choice]:
+        """The readings in which one human or judge gave all labels: for several criteria, or votes several times."""
+        again = self.stated.compared is not None
+        given = {**options, "columns": labels, "split_columns": "repeat" if again else "criterion"}
+        said = words.repeats_of_one if again else words.answered_by_one
+        return [(said(labels, who), answer) for who, answer in of_one(given)]
 
     def _ask_order(self, name: str, crossing: CrossedNames) -> None:
         """Ask which part of each name is the annotator, if the names do not show it."""
@@ -328,6 +362,30 @@ class WideSearch(LongSearch):
         rows = pl.DataFrame([one.texts.rename(one.name) for one in views]).drop_nulls()
         twice = rows.filter(rows.is_duplicated())
         return words.repeated_item(twice[0, 0], stated=self.stated.shape == "wide") if twice.height else ""
+
+    def _further_parts(self, item: str | None, within: Sequence[str], labels: Sequence[str]) -> list[str]:
+        """An item whose rows further columns tell apart, such as a system and a condition, with these columns."""
+        if item is None or self.stated.item is not None or not self._repeated_items([item, *within]):
+            return []
+        parts: list[str] = []
+        kinds = ("system", "condition", "version", "criterion", "repeat")
+        names = [*self.views]
+        first = min((names.index(n) for n in labels if n in names), default=0)
+        # Columns that say how an output was made come before its labels.
+        could = [n for n in names if n not in (item, *labels, *self.excluded) and not self.views[n].free
+                 and (self._is_system(n) or any(called(self.plain[n], one) for one in kinds)
+                      or (names.index(n) < first and self.views[n].is_text))]  # fmt: skip
+        for name in sorted(could, key=lambda n: self._twice((item, n))):
+            left = self._twice((item, *parts))
+            if left and self._twice((item, *parts, name)) < left:
+                parts.append(name)
+        return [] if not parts or self._twice((item, *parts)) else [item, *parts]
+
+    def _ask_parts(self, whole: list[str]) -> None:
+        """Ask whether columns that tell the rows of an item apart are part of it."""
+        texts = self.views[whole[0]].texts.drop_nulls()
+        said = words.several_rows_of_item(texts.filter(texts.is_duplicated())[0], whole[1:])
+        self._confirm(said, {"item": whole})
 
     def _why_item(self, view: ColumnView) -> str:
         return f"{len(view.distinct)} different values" if view.unique else "by name"
@@ -385,6 +443,11 @@ class WideSearch(LongSearch):
         self, open_: list[str], roles: dict[str, tuple[RoleKind, str]]
     ) -> tuple[list[str], CrossedNames | None]:
         """The columns whose labels could be on one scale, and how their names are crossed; others describe the item."""
+        one = criteria_of_one(open_) if self.stated.split_columns is None else None
+        if one is not None:
+            for name in (n for n in open_ if n not in one.annotator_of):
+                roles[name] = ("item column", f"does not name '{one.annotators[0]}'")
+            return list(one.annotator_of), one
         known = [n for n in open_ if n in self.stated.people or model_names([n])]
         groups = scale_groups(open_, self.views)
         if not groups:
