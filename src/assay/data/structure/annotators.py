@@ -241,7 +241,7 @@ class AnnotatorSearch(KeySearch):
         if people:
             item = list(keys[0]) if len(keys[0]) > 1 else keys[0][0]
             choices.append((words.columns_are_annotators(people), {"layout": "wide", "item": item, "columns": people}))
-        item = [*keys[0]]
+        item = [n for n in self.views if n in keys[0]]
         given, unsure = (people, None) if people else self._labels(RowKey(item[0], keys[0][1:]))
         if given and unsure is None and not further & {*item}:
             one = of_one({"item": item[0] if len(item) == 1 else item, "columns": given})
@@ -286,7 +286,7 @@ class AnnotatorSearch(KeySearch):
     def _rated(self, who: str, item: Sequence[str], labels: Sequence[str]) -> list[Choice]:
         """The readings in which a column names what one human or judge labelled, as a part of the item."""
         further = [who] if who not in item and not self._belongs(who, [*item]) else []
-        item = [*item, *further]
+        item = [n for n in self.views if n in (*item, *further)]
         options = {"layout": "wide", "item": item[0] if len(item) == 1 else item, "columns": [*labels]}
         return [(words.is_rated(who, labels, one), answer) for one, answer in of_one(options)]
 

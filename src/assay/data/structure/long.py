@@ -26,7 +26,6 @@ from assay.data.structure.role_names import (
     MACHINE_FLAG,
     MACHINE_KINDS,
     PEOPLE_KINDS,
-    SYSTEM_NAME,
     TRUE,
     called,
     human_names,
@@ -96,7 +95,7 @@ class LongSearch(AnnotatorSearch):
         names = self.views[key.who].distinct.to_list()
         if not labels or not names or not self._is_system(key.who) or self.stated.annotator is not None:
             return False
-        return bool(model_names(names)) and all(SYSTEM_NAME.fullmatch(n) or model_names([n]) for n in names)
+        return bool(model_names(names)) and not any(map(is_human, names))
 
     def _ask_judges_or_systems_of_rows(
         self, key: RowKey, labels: Sequence[str], question: Doubt | None, options: dict[str, Any]
