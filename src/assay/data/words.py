@@ -315,6 +315,11 @@ def part_of_item(item: Sequence[str], column: str, annotator: str) -> str:
     )
 
 
+def which_item(items: Sequence[Sequence[str]]) -> str:
+    """Return the question which columns together are the item."""
+    return f"is the item {_either([' and '.join(repr(name) for name in one) for one in items])}?"
+
+
 def item_is(columns: Sequence[str]) -> str:
     """Return the answer that columns together are the item."""
     return f"the item is {_names(columns)}"

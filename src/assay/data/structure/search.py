@@ -15,7 +15,16 @@ from assay.data.names import KINDS, model_names, possible_judges
 from assay.data.structure.cells import ColumnView
 from assay.data.structure.probabilities import PREFIXES, probability_columns
 from assay.data.structure.readings import MOST_CHOICES
-from assay.data.structure.role_names import BY_NAME, NUMBERED, called, called_people, data_of, human_names, plain_name
+from assay.data.structure.role_names import (
+    BY_NAME,
+    NUMBERED,
+    called,
+    called_people,
+    data_of,
+    human_names,
+    is_human,
+    plain_name,
+)
 from assay.data.structure.roles import Choice, Doubt, RoleKind, Stated, quote
 from assay.data.values import MOST_CATEGORIES
 from assay.errors import counted
@@ -66,6 +75,22 @@ class TableSearch:
 
     def _is_system(self, name: str) -> bool:
         return called(self.plain[name], "system")
+
+    def _names_judges(self, name: str) -> bool:
+        """Whether a column called as judges are has names of models alone: it says who answered, and holds no labels.
+
+        Next to votes of people for models, a judge's are names of models, too.
+        """
+        view, plain = self.views[name], self.plain[name]
+        if (
+            not called(plain, "judge")
+            or not view.is_text
+            or name in {*self.stated.people, *(self.stated.columns or ())}
+        ):
+            return False
+        cells = view.distinct.to_list()
+        votes = any(is_human(n) and {*v.distinct.to_list()} & {*cells} for n, v in self.views.items() if n != name)
+        return 0 < len(cells) <= MOST_PEOPLE and model_names(cells, cells) == cells and not votes
 
     def _could_hold(self, role: str, names: Sequence[str]) -> None:
         choices = tuple((f"'{n}' is the {role}", {role: n}) for n in names[:MOST_CHOICES])
@@ -133,6 +158,8 @@ class TableSearch:
             return "probability"
         if name in self.stated.people:
             return None
+        if self._names_judges(name):
+            return "item column"
         timed = called(plain, "time stamp")
         if view.dates and (view.temporal or timed or len(view.distinct) > MOST_CATEGORIES):
             return "time stamp"

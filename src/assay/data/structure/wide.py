@@ -93,7 +93,9 @@ class WideSearch(LongSearch):
         refused = self._refused(labels, [] if item is None else [item, *within.values()])
         if refused:
             self.errors.append(refused)
-        elif models and len(labels) == 1 and stated.columns is None and isinstance(item, str):
+        elif (
+            models and len(labels) == 1 and not judges & {*labels} and stated.columns is None and isinstance(item, str)
+        ):
             self._ask_judge_or_system(models[0], labels[0], item)
         elif len(labels) == 1 and stated.alone and stated.shape != "wide" and not judges.intersection(labels):
             self.errors.append(self._unread_objects() or words.only_column(labels[0]))
@@ -239,8 +241,17 @@ class WideSearch(LongSearch):
         models = [str(cell) for cell in self.views[who].distinct.to_list()]
         answers = {"layout": "long", "item": item, "annotator": who, "label": label, "judges": models}
         rated = {"layout": "wide", "item": item, "columns": [label]}
-        choices = ((words.are_judges(models), answers), (words.is_rated(who, label), rated))
-        self.questions.append(Doubt(words.judges_or_systems(who), choices))
+        further = [n for n, v in self.views.items() if n not in (who, label, item) and v.could_be_labels
+                   and v.is_text and self.views[label].is_text and 2 <= v.n_values <= MOST_SHARED_VALUES
+                   and self._by_name(n) in (None, "item column")]  # fmt: skip
+        every = [n for n in self.views if n in (label, *further)]
+        both = f"{words.are_judges(models)}; {words.labels_are(every)}", answers | {"label": every}
+        choices = [
+            (words.are_judges(models), answers),
+            *([both] if further else []),
+            (words.is_rated(who, label), rated),
+        ]
+        self.questions.append(Doubt(words.judges_or_systems(who), tuple(choices)))
 
     def _ask_people_or_questions(self, labels: list[str], options: Mapping[str, Any]) -> None:
         """Ask whether columns are annotators or questions, if no name of one says that they are annotators."""

@@ -1,0 +1,111 @@
+"""Forms of public annotation files, as small tables of their own, each with the correct reading or its refusal."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from inputs import Case, Given, Rng, check_reading, scores, written
+
+import assay
+
+INPUTS: dict[str, Case] = {}
+
+
+def given(function: Case) -> Case:
+    INPUTS[function.__name__] = function
+    return function
+
+
+@pytest.fixture
+def rng() -> Rng:
+    return np.random.default_rng(17)
+
+
+def pick(rng: Rng, labels: tuple[str, ...], n: int) -> list[str]:
+    return [labels[k] for k in rng.integers(0, len(labels), n)]
+
+
+# -- a column with the names of judges -------------------------------------------------------------------------
+
+
+@given
+def one_judge_of_several_criteria(folder: Path, rng: Rng) -> Given:
+    """The name of the judge, the same in all rows, is no label."""
+    metrics = ("relevance", "safety", "tone")
+    cells = [(f"H{k}", system, metric) for k in range(2) for system in ("base", "rag") for metric in metrics]
+    own = scores(rng, len(cells), 1)[:, 0].tolist()
+    names = ("scenario_id", "system_name", "metric")
+    columns = {name: [one[i] for one in cells] for i, name in enumerate(names)}
+    path = written(folder, columns | {"score": own, "judge_model": ["gpt-4o-mini"] * len(cells)})
+    rows = [(f"{a}/{b}", "gpt-4o-mini", c, v) for (a, b, c), v in zip(cells, own, strict=True)]
+    return Given(path, rows, asked=True)
+
+
+@given
+def one_judge_with_two_names(folder: Path, rng: Rng) -> Given:
+    """Amounts and steps of the item are on no scale of labels, and the names of the judge are no labels."""
+    verdicts = pick(rng, ("yes", "no"), 20)
+    columns: dict[str, Any] = {
+        "trace_file": [f"t{k}.json" for k in range(20)],
+        "amount_eur": [round(float(v), 2) for v in rng.uniform(100, 300, 20)],
+        "step_index": rng.integers(5, 12, 20).tolist(),
+        "judge_id": ["qwen2.5-7b"] * 20, "judge_model": ["qwen2.5:7b"] * 20, "verdict": verdicts,
+    }  # fmt: skip
+    rows = [(f"t{k}.json", "qwen2.5-7b", "", v) for k, v in enumerate(verdicts)]
+    return Given(written(folder, columns), rows, asked=True)
+
+
+@given
+def judge_choice_next_to_the_correct_one(folder: Path, rng: Rng) -> Given:
+    """The model that wrote the texts is not the judge."""
+    right, chosen = pick(rng, ("A", "B"), 20), pick(rng, ("A", "B"), 20)
+    columns: dict[str, Any] = {
+        "org_id": rng.choice(5000, 20, replace=False).tolist(),
+        "sentence": [f"A sentence of some words, with the number {k} in it" for k in range(20)],
+        "error_type": pick(rng, ("word choice", "other", "order"), 20), "model": ["gemini-1.5-flash"] * 20,
+        "judge_model": ["gpt-4o"] * 20, "correct_choice": right, "judge_choice": chosen,
+    }  # fmt: skip
+    rows = [(sentence, who, "", v) for who in ("correct_choice", "judge_choice")
+            for sentence, v in zip(columns["sentence"], columns[who], strict=True)]  # fmt: skip
+    return Given(written(folder, columns), rows, asked=True)
+
+
+@given
+def one_model_with_two_criteria(folder: Path, rng: Rng) -> Given:
+    stance, topic = pick(rng, ("dovish", "hawkish"), 20), pick(rng, ("growth", "prices", "policy"), 20)
+    sentences = [f"Sentence {k} is about the economy of a country." for k in range(20)]
+    columns = {"model": ["gpt-5"] * 20, "stance": stance, "topic": topic, "sentence": sentences}
+    rows = [(one, "gpt-5", criterion, v) for criterion, own in (("stance", stance), ("topic", topic))
+            for one, v in zip(sentences, own, strict=True)]  # fmt: skip
+    return Given(written(folder, columns), rows, asked=True)
+
+
+@given
+def judges_in_ids_of_sessions(folder: Path, rng: Rng) -> Given:
+    """A session names the judge and the prompt; guesses have the values of the judges' column."""
+    makers = ("Claude", "GPT", "Gemini", "Grok")
+    rows, table = [], []
+    for prompt in range(3):
+        for judge in makers:
+            order = rng.permutation(4)
+            for slot in range(4):
+                author, guess = makers[order[slot]], makers[rng.integers(0, 4)]
+                table.append((f"E{prompt}__{judge}", f"E{prompt}", judge, "WXYZ"[slot], author, guess))
+                rows.append((f"{author}/E{prompt}", judge, "", guess))
+    names = ("session_id", "prompt_id", "judge", "slot", "true_author", "guessed_model")
+    return Given(written(folder, {name: [one[i] for one in table] for i, name in enumerate(names)}), rows, asked=True)
+
+
+def test_votes_of_a_judge_for_models_are_labels(tmp_path: Path, rng: Rng) -> None:
+    columns = {who: pick(rng, ("gpt-4o", "llama-3-8b"), 30) for who in ("human_1", "human_2", "judge")}
+    path = written(tmp_path, {"id": [f"q{k}" for k in range(30)]} | columns)
+    labels = assay.read(path, judges=["judge"])
+    assert (labels.n_items, labels.humans, labels.judges) == (30, ("human_1", "human_2"), ("judge",))
+
+
+@pytest.mark.parametrize("case", INPUTS.values(), ids=INPUTS)
+def test_form_is_read_or_asked_about(case: Case, tmp_path: Path) -> None:
+    check_reading(case, tmp_path)
