@@ -10,6 +10,7 @@ import pytest
 from inputs import Case, Given, Rng, check_reading, scores, written
 
 import assay
+from assay.errors import DataError
 
 INPUTS: dict[str, Case] = {}
 
@@ -97,6 +98,45 @@ def judges_in_ids_of_sessions(folder: Path, rng: Rng) -> Given:
                 rows.append((f"{author}/E{prompt}", judge, "", guess))
     names = ("session_id", "prompt_id", "judge", "slot", "true_author", "guessed_model")
     return Given(written(folder, {name: [one[i] for one in table] for i, name in enumerate(names)}), rows, asked=True)
+
+
+# -- tables of results -------------------------------------------------------------------------------------------
+
+PAIRS = [("gpt4o", "gemini"), ("gpt4o", "human"), ("gemini", "human")]
+
+
+@pytest.mark.parametrize(
+    "columns",
+    [
+        {"judge_a": [a for a, _ in PAIRS] * 2, "judge_b": [b for _, b in PAIRS] * 2, "n": [40] * 6,
+         "agreement_pct": [95.0, 100.0, 92.5, 92.5, 90.0, 95.0], "cohen_kappa": [0.86, 1.0, 0.79, 0.8, 0.75, 0.82]},
+        {"model_a": ["qwen2.5:7b"] * 4, "model_b": ["gemma3:4b"] * 4, "item": ["tone", "aim", "staff", "food"],
+         "kappa": [0.7, 0.6, 0.2, 0.9], "raw_agreement": [0.8, 0.8, 0.7, 0.9], "rate_a": [None, None, 0.7, 0.3],
+         "rate_b": [None, None, 0.9, 0.4]},
+        {"metric": [f"m{k}" for k in range(6)], "dimension": ["Depth", "Style"] * 3, "reliable": [True, False] * 3,
+         "krippendorff_alpha": [0.9, 0.2, 0.8, 0.1, 0.7, 0.3], "n_judges": [3] * 6, "n_models": [12] * 6},
+        {"annotator": [f"0{k}f3a" for k in range(6)], "num_annotations": [20] * 6, "num_agreed": [6, 16, 17, 6, 13, 9],
+         "label_agreement": [-0.7, -0.2, -0.15, -0.7, -0.35, -0.55]},
+    ],
+)  # fmt: skip
+def test_table_of_statistics_is_refused(columns: dict[str, Any], tmp_path: Path) -> None:
+    with pytest.raises(DataError, match="statistics, not labels, by their names: the table contains no annot") as error:
+        assay.read(written(tmp_path, columns))
+    assert not error.value.choices
+
+
+def test_statistics_next_to_labels_are_ignored(tmp_path: Path, rng: Rng) -> None:
+    people = {who: pick(rng, ("good", "bad"), 30) for who in ("rater_1", "rater_2")}
+    table = {"id": [f"q{k}" for k in range(30)]} | people | {"agreement": [0.5, 1.0, 0.0] * 10}
+    assert assay.read(written(tmp_path, table)).humans == ("rater_1", "rater_2")
+    # A rating of how much a person agrees is a label.
+    rows = [(f"s{k}", who) for k in range(20) for who in ("ann", "bob", "cho")]
+    rated = {"statement": [a for a, _ in rows], "person": [b for _, b in rows],
+             "agreement": rng.uniform(0, 100, 60).round(1).tolist()}  # fmt: skip
+    for who in ("rater", "participant"):
+        named = {who if name == "person" else name: cells for name, cells in rated.items()}
+        assert len(assay.read(written(tmp_path, named), item="statement", label="agreement")) == 60
+        assert "statistics" not in str(assay.look(written(tmp_path, named)))
 
 
 def test_votes_of_a_judge_for_models_are_labels(tmp_path: Path, rng: Rng) -> None:

@@ -200,6 +200,14 @@ def counts(columns: Sequence[str], total: int, *, square: bool = False) -> str:
 _NOT_WHO = "does not say who gave which label; read one row per label, or one column per annotator"
 
 
+def statistics(columns: Sequence[str]) -> str:
+    """Return the sentence on a table of statistics, such as the agreement of pairs of annotators."""
+    return (
+        f"{_names(columns)} hold statistics, not labels, by their names: the table contains no annotations; read the "
+        "table of the labels from which they were computed (or set columns=[...] if they are labels)"
+    )
+
+
 def shares(columns: Sequence[str]) -> str:
     """Return the sentence on a table with the share of each category."""
     return (

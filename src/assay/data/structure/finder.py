@@ -77,6 +77,9 @@ class StructureSearch(WideSearch):
         if len(headless) > 1 and not said and not numbered and 2 * len(headless) >= len(self.views):
             columns = tuple(Role(n, "unknown", "", v.examples(), "doubtful") for n, v in self.views.items())
             return Structure("long", columns, errors=(words.no_header(headless),))
+        if statistics := self._statistics():
+            columns = tuple(Role(n, "unknown", "", v.examples(), "doubtful") for n, v in self.views.items())
+            return Structure("long", columns, errors=(words.statistics(statistics),))
         if shape == "wide":
             return self.wide()
         if shape == "transposed":
