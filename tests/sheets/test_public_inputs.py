@@ -136,7 +136,7 @@ def test_statistics_next_to_labels_are_ignored(tmp_path: Path, rng: Rng) -> None
     for who in ("rater", "participant"):
         named = {who if name == "person" else name: cells for name, cells in rated.items()}
         assert len(assay.read(written(tmp_path, named), item="statement", label="agreement")) == 60
-        assert "statistics" not in str(assay.look(written(tmp_path, named)))
+        assert "hold statistics" not in str(assay.look(written(tmp_path, named)))
 
 
 def test_votes_of_a_judge_for_models_are_labels(tmp_path: Path, rng: Rng) -> None:
