@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from inputs import Case, Given, Rng, check_reading, scores, written
+from inputs import Case, Given, Rng, check_reading, scores, wide, written
 
 import assay
 from assay.errors import DataError
@@ -27,6 +27,50 @@ def rng() -> Rng:
 
 def pick(rng: Rng, labels: tuple[str, ...], n: int) -> list[str]:
     return [labels[k] for k in rng.integers(0, len(labels), n)]
+
+
+# -- names of columns that combine two things --------------------------------------------------------------------
+
+
+@given
+def codes_in_brackets(folder: Path, rng: Rng) -> Given:
+    """The marks between the codes of a criterion separate no annotator, and criteria have several kinds of labels."""
+    kinds = {"human_role(source/agent)": ("source", "agent"), "human_label(neg/neu/pos)": ("neg", "neu", "pos"),
+             "human_frame_conflict(0/1)": ("0", "1"), "human_frame_human_interest(0/1)": ("0", "1")}  # fmt: skip
+    columns = {f"{kind}_{who}": pick(rng, own, 40) for who in ("coder1", "coder2") for kind, own in kinds.items()}
+    rows = [(f"i{k:02}", name[-6:], name[:-7], v) for name, own in columns.items() for k, v in enumerate(own)]
+    return Given(wide(folder, columns), rows, asked=True)
+
+
+@given
+def criteria_on_two_numeric_scales(folder: Path, rng: Rng) -> Given:
+    own = {"quality": 100, "fluency": 5, "tone": 5}
+    columns = {f"{who}_{kind}": rng.integers(1, top + 1, 40).tolist() for who in ("rater1", "rater2")
+               for kind, top in own.items()}  # fmt: skip
+    rows = [(f"i{k:02}", name[:6], name[7:], v) for name, cells in columns.items() for k, v in enumerate(cells)]
+    return Given(wide(folder, columns), rows, asked=True)
+
+
+@given
+def criteria_of_people_with_first_names(folder: Path, rng: Rng) -> Given:
+    columns = {f"{who}_{kind}": scores(rng, 40, 1)[:, 0].tolist() for who in ("ben", "sarah", "jonas")
+               for kind in ("correctness", "safety")}  # fmt: skip
+    parts = {name: name.split("_") for name in columns}
+    rows = [(f"i{k:02}", *parts[name], v) for name, cells in columns.items() for k, v in enumerate(cells)]
+    return Given(wide(folder, columns), rows)
+
+
+@pytest.mark.parametrize("names", [("dense", "bm25", "hybrid"), ("aurora", "tempest", "monsoon")])
+def test_systems_in_names_of_columns_are_asked_about(names: tuple[str, ...], tmp_path: Path, rng: Rng) -> None:
+    columns = {
+        f"{one}_{kind}": scores(rng, 40, 1)[:, 0].tolist() for one in names for kind in ("correctness", "safety")
+    }
+    path = wide(tmp_path, columns)
+    with pytest.raises(DataError, match="in the names of columns, can be annotators, or the systems that") as error:
+        assay.read(path)
+    read, refused = error.value.choices
+    assert assay.read(path, **read[1]).humans == tuple(sorted(names))
+    assert "are rated: add a column that names who answered" in refused[0]
 
 
 # -- a column with the names of judges -------------------------------------------------------------------------

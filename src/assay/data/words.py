@@ -351,6 +351,11 @@ def all_models(names: Sequence[str]) -> str:
     return f"{_names(names)} can be judges and annotators, or the systems that are rated"
 
 
+def people_or_systems(names: Sequence[str]) -> str:
+    """Return the question about parts of names of columns that could be annotators or rated systems."""
+    return f"{_names(names)}, in the names of columns, can be annotators, or the systems that are rated"
+
+
 def columns_are_rated(names: Sequence[str]) -> str:
     """Return the answer that columns are systems that one person rated, which needs a column with the annotators."""
     return f"{_names(names, 3)} are rated: add a column that names who answered"

@@ -27,6 +27,7 @@ from assay.data.structure.role_names import (
     called,
     called_people,
     called_person_ids,
+    could_be_systems,
     crossed_names,
     crossed_part,
     human_names,
@@ -37,7 +38,7 @@ from assay.data.structure.role_names import (
 )
 from assay.data.structure.roles import ROWS, Choice, Doubt, Role, RoleKind, Structure, hold, quote
 from assay.data.structure.search import MOST_PEOPLE
-from assay.data.values import TICKS
+from assay.data.values import TICKS, infer_scale
 from assay.errors import listing
 
 SYSTEM_NAME = re.compile(
@@ -84,6 +85,8 @@ class WideSearch(LongSearch):
         options["columns"] = labels
         if stated.split_columns is None:
             self._ask_judges_or_systems(people, options)
+            if crossing is not None and "criterion" in crossing.template and could_be_systems(people):
+                self._ask_rated(people, labels)
         self._ask_copies(labels, item, within)
         if crossing is None and stated.columns is None:
             self._ask_gold(labels, options)
@@ -188,6 +191,14 @@ class WideSearch(LongSearch):
             (words.columns_are_rated(list(names)), {}),
         )
         self.questions.append(Doubt(words.all_models(list(names)), choices))
+
+    def _ask_rated(self, names: Sequence[str], labels: Sequence[str]) -> None:
+        """Ask whether the annotators in names of columns are those, or systems whose outputs one person rated."""
+        if not self.stated.people and self.stated.columns is None:
+            annotators = words.columns_are_annotators(names), {"columns": [*labels]}
+            self.questions.append(
+                Doubt(words.people_or_systems(names), (annotators, (words.columns_are_rated(names), {})))
+            )
 
     def _named_in(self, crossing: CrossedNames, labels: Sequence[str]) -> dict[str, list[str]]:
         """The annotators of columns that the user names; asks about columns that do not name theirs."""
@@ -299,7 +310,11 @@ class WideSearch(LongSearch):
         """Ask which part of each name is the annotator, if the names do not show it."""
         if crossing.ambiguity:
             templates = (crossing.template, _swapped(crossing.template))
-            choices = tuple((words.split_names(name, one), {"split_columns": one}) for one in templates)
+            who = crossing.annotator_of[name]
+            at = name.find(who) if crossing.template.startswith("annotator") else name.rfind(who)
+            mark = len(re.sub("annotator|criterion|repeat", "", crossing.template))
+            parts = (who, name[at + len(who) + mark :]) if at == 0 else (name[: at - mark], who)
+            choices = tuple((words.split_names(name, one, parts), {"split_columns": one}) for one in templates)
             self.questions.append(Doubt(words.crossed_columns(crossing.ambiguity), choices))
 
     def _ask_numbers(self, labels: list[str]) -> None:
@@ -400,6 +415,11 @@ class WideSearch(LongSearch):
         groups = scale_groups(open_, self.views)
         if not groups:
             return [], None
+        if (crossing := self._crossed_scales(open_, groups)) is not None:
+            names = list(crossing.annotator_of)
+            for name in (n for n in open_ if n not in names):
+                roles[name] = ("item column", self._why_metadata(name))
+            return names, crossing
         best = max(groups, key=lambda g: (len(g), any(n in known for n in g), -open_.index(g[0])))
         rivals = [g for g in groups if g is not best and len(g) == len(best)]
         best = self._without_constants(best, known)
@@ -432,6 +452,38 @@ class WideSearch(LongSearch):
             said = words.left_out(siblings, self.views[siblings[0]].examples(), best)
             self.questions.append(Doubt(said, choices))
         return best, crossing
+
+    def _crossed_scales(self, open_: list[str], groups: Sequence[list[str]]) -> CrossedNames | None:
+        """How columns combine an annotator and a criterion, if criteria have several scales: asks which are labels."""
+        names = open_ if crossed_names(open_) else crossed_part(open_)
+        found = crossed_names(names)
+        who = [] if found is None else found.annotators
+        if found is None or found.unnamed or found.ambiguity or {*human_names(who), *model_names(who)} != {*who}:
+            return None
+        first = found.template.startswith("annotator")
+        mark = found.template.removeprefix("annotator").removesuffix("annotator").replace("criterion", "")
+        criteria: dict[str, list[str]] = {}
+        for name, one in found.annotator_of.items():
+            rest = name.removeprefix(f"{one}{mark}") if first else name.removesuffix(f"{mark}{one}")
+            criteria.setdefault(rest.strip(), []).append(name)
+        whole = all(any({*own} <= {*g} for g in groups) and len(own) == len(who) for own in criteria.values())
+        parts = [part for g in groups if (part := [n for n in g if n in names])]
+        if not whole or len(parts) < 2 or "repeat" in found.template:
+            return None
+        split = {"split_columns": found.template}
+        every: dict[str, Any] = {"columns": names, **split}
+        if len({self.views[n].is_text for n in names}) > 1:
+            every["scale"] = {c: self._scale_of(own) for c, own in criteria.items()}
+        choices = [(words.labels_are(names), every), *((words.labels_are(g), {"columns": g, **split}) for g in parts)]
+        self.questions.append(Doubt(words.several_scales(parts), tuple(choices[:MOST_CHOICES])))
+        return found
+
+    def _scale_of(self, columns: Sequence[str]) -> str:
+        """The inferred scale of one criterion, as an option."""
+        views = [self.views[n] for n in columns]
+        numbers = [v.numbers.cast(pl.Float64) for v in views if v.numbers is not None]
+        cells = numbers if len(numbers) == len(views) else [v.texts for v in views]
+        return infer_scale(pl.concat([one.drop_nulls().rename("") for one in cells]), None)[0].spec
 
     def _without_constants(self, labels: list[str], known: Sequence[str]) -> list[str]:
         """Labels without columns of one value, such as a number of the task, next to numbered columns that vary."""
