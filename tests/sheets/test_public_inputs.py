@@ -1,4 +1,4 @@
-"""Forms of public annotation files, as small tables of their own, each with the correct reading or its refusal."""
+"""Forms of public annotation files, as small tables, each with the correct reading or its refusal."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ def test_systems_in_names_of_columns_are_asked_about(names: tuple[str, ...], tmp
 
 @given
 def one_judge_of_several_criteria(folder: Path, rng: Rng) -> Given:
-    """The name of the judge, the same in all rows, is no label."""
+    """The name of the judge, the same in all rows, is not a label."""
     metrics = ("relevance", "safety", "tone")
     cells = [(f"H{k}", system, metric) for k in range(2) for system in ("base", "rag") for metric in metrics]
     own = scores(rng, len(cells), 1)[:, 0].tolist()

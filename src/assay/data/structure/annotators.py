@@ -135,7 +135,7 @@ class AnnotatorSearch(KeySearch):
         return self._who_is_asked(keys, sure=bool(ranked)) if keys else None
 
     def _with_judge(self, key: tuple[str, ...]) -> tuple[str, ...]:
-        """A key with the judge and the item in place of one column that names both: ``session_id``."""
+        """A key with the judge and the item instead of one column that names both: ``session_id``."""
         for judge in (n for n in self.views if n not in key and self._names_judges(n)):
             for both in (n for n in key if n != self.stated.item and self._belongs(judge, [n])):
                 parts = [n for n in self.views if n not in (*key, judge) and self._repeats(n)

@@ -85,8 +85,6 @@ class WideSearch(LongSearch):
         options["columns"] = labels
         if stated.split_columns is None:
             self._ask_judges_or_systems(people, options)
-            if crossing is not None and "criterion" in crossing.template and could_be_systems(people):
-                self._ask_rated(people, labels)
         self._ask_copies(labels, item, within)
         if crossing is None and stated.columns is None:
             self._ask_gold(labels, options)
@@ -96,9 +94,7 @@ class WideSearch(LongSearch):
         refused = self._refused(labels, [] if item is None else [item, *within.values()])
         if refused:
             self.errors.append(refused)
-        elif (
-            models and len(labels) == 1 and not judges & {*labels} and stated.columns is None and isinstance(item, str)
-        ):
+        elif models and len(labels) == 1 and {*labels} - judges and stated.columns is None and isinstance(item, str):
             self._ask_judge_or_system(models[0], labels[0], item)
         elif len(labels) == 1 and stated.alone and stated.shape != "wide" and not judges.intersection(labels):
             self.errors.append(self._unread_objects() or words.only_column(labels[0]))
@@ -192,9 +188,10 @@ class WideSearch(LongSearch):
         )
         self.questions.append(Doubt(words.all_models(list(names)), choices))
 
-    def _ask_rated(self, names: Sequence[str], labels: Sequence[str]) -> None:
+    def _ask_rated(self, crossing: CrossedNames, labels: Sequence[str]) -> None:
         """Ask whether the annotators in names of columns are those, or systems whose outputs one person rated."""
-        if not self.stated.people and self.stated.columns is None:
+        names = crossing.annotators
+        if not self.stated.people and "criterion" in crossing.template and could_be_systems(names):
             annotators = words.columns_are_annotators(names), {"columns": [*labels]}
             self.questions.append(
                 Doubt(words.people_or_systems(names), (annotators, (words.columns_are_rated(names), {})))
@@ -205,6 +202,8 @@ class WideSearch(LongSearch):
         if crossing.unnamed:
             who = crossing.annotator_of[crossing.unnamed[0]]
             self._confirm(words.without_prefix(crossing.unnamed, who), {"split_columns": crossing.template})
+        if self.stated.columns is None:
+            self._ask_rated(crossing, labels)
         stated = {"judges": self.stated.judges or (), "humans": self.stated.humans or ()}
         if not self.stated.people or not self.stated.people <= {*labels}:
             return {}
