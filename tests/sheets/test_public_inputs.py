@@ -144,6 +144,43 @@ def judges_in_ids_of_sessions(folder: Path, rng: Rng) -> Given:
     return Given(written(folder, {name: [one[i] for one in table] for i, name in enumerate(names)}), rows, asked=True)
 
 
+# -- lists in cells ----------------------------------------------------------------------------------------------
+
+
+def test_labels_in_lists_without_names_are_of_several_or_of_one(tmp_path: Path, rng: Rng) -> None:
+    runs = rng.choice([0.0, 0.5, 1.0], (12, 3)).tolist()
+    about = {"case": [f"c{k // 2}" for k in range(12)], "positive": [True, False] * 6}
+    path = written(tmp_path, about | {"scores": [str(one) for one in runs]})
+    with pytest.raises(DataError, match="labels of several annotators, or repeated labels of one, such as") as error:
+        assay.read(path)
+    assert [options for _, options in error.value.choices] == [
+        {"annotator": "place"}, {"annotator": "place", "judges": ["1", "2", "3"]},
+        {"repeat": "place"}, {"repeat": "place", "judges": ["scores"]},
+    ]  # fmt: skip
+    several, judges, one, judge = (assay.read(path, **options) for _, options in error.value.choices)
+    assert (several.humans, judges.judges) == (("1", "2", "3"), ("1", "2", "3"))
+    assert (one.humans, judge.judges) == (("scores",), ("scores",))
+    assert {(each.n_items, len(each)) for each in (several, judges, one, judge)} == {(12, 36)}
+    given = one.labels.sort("item", "repeat").filter(item="c0/true")["label"].to_list()
+    assert given == runs[0]
+
+
+def test_lists_of_each_criterion_are_of_several_or_of_one(tmp_path: Path, rng: Rng) -> None:
+    lists = {f"{kind}_scores": [str(one) for one in scores(rng, 10, 3, 10).tolist()] for kind in ("truth", "tone")}
+    path = written(tmp_path, {"query": [f"q{k}" for k in range(10)]} | lists | {"truth": list(range(10))})
+    with pytest.raises(DataError, match="contain lists of 3 labels without names") as error:
+        assay.read(path)
+    read = [assay.read(path, **options) for _, options in error.value.choices]
+    assert [(len(one.annotators), one.criteria, len(one)) for one in read] == [
+        (n, ("tone_scores", "truth_scores"), 60) for n in (3, 3, 1, 1)
+    ]
+
+
+def test_lists_of_people_are_of_several(tmp_path: Path, rng: Rng) -> None:
+    lists = {"query": [f"q{k}" for k in range(10)], "human_scores": [str(one) for one in scores(rng, 10, 3).tolist()]}
+    assert assay.read(written(tmp_path, lists)).humans == ("1", "2", "3")
+
+
 # -- tables of results -------------------------------------------------------------------------------------------
 
 PAIRS = [("gpt4o", "gemini"), ("gpt4o", "human"), ("gemini", "human")]

@@ -548,6 +548,34 @@ def other_words(name: str, own: str, other: str, others: str) -> str:
     )
 
 
+def annotators_by_place(names: Sequence[str]) -> str:
+    """Return the note on lists whose labels are of annotators without names."""
+    return f"annotators of {listing(list(names))} have no names; they are named by their place"
+
+
+def repeats_by_place(names: Sequence[str], who: str) -> str:
+    """Return the note on lists whose labels are repeated labels of one annotator."""
+    return f"labels of {listing(list(names))} are repeated labels of one annotator, '{who}', numbered by their place"
+
+
+def people_or_repeats(names: Sequence[str], number: int) -> str:
+    """Return the question whether labels in lists without names are of several annotators or repeats of one."""
+    contain = "contain" if len(names) > 1 else "contains"
+    return (
+        f"{_names(names)} {contain} lists of {number} labels without names: are they labels of several annotators, or "
+        "repeated labels of one, such as runs of a judge?"
+    )
+
+
+def place_is(names: Sequence[str], what: str, *, repeats: bool) -> str:
+    """Return the answer that each place of a list is an annotator or a judge, or a repeated label of one."""
+    return f"each place in {_names(names)} is {'a repeated label of one' if repeats else _article(what)} {what}"
+
+
+def _article(noun: str) -> str:
+    return "an" if noun[0] in "aeiou" else "a"
+
+
 # -- labels that annotators write differently ----------------------------------------------------------------------
 
 

@@ -113,6 +113,10 @@ class AnnotatorSearch(KeySearch):
             for k in map(self._with_judge, self._keys)
             if all(n in k for n in (stated.item, stated.annotator) if n is not None)
         ]
+        alone = [n for n, v in self.views.items() if self.plain[n] == "annotator" and v.n_values == 1]
+        repeated = [k for k in self._keys if stated.repeat in k and stated.item in (None, *k)] if alone else []
+        if repeated:
+            return self._split_key(alone[0], (*repeated[0], alone[0]), "by its name")
         ranked = sorted(
             ((max(self._witness(n)[0] for n in k), k) for k in keys), key=lambda one: -one[0]
         )  # fmt: skip
