@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from inputs import Case, Given, Rng, check_reading, scores, wide, written
+from inputs import Case, Given, Rng, check_reading, records, scores, wide, written
 
 import assay
 from assay.errors import DataError
@@ -179,6 +179,30 @@ def test_lists_of_each_criterion_are_of_several_or_of_one(tmp_path: Path, rng: R
 def test_lists_of_people_are_of_several(tmp_path: Path, rng: Rng) -> None:
     lists = {"query": [f"q{k}" for k in range(10)], "human_scores": [str(one) for one in scores(rng, 10, 3).tolist()]}
     assert assay.read(written(tmp_path, lists)).humans == ("1", "2", "3")
+
+
+def criteria_in_objects(who: str, name: str, rng: Rng) -> tuple[list[dict[str, Any]], list[Any]]:
+    made, rows = [], []
+    for k in range(20):
+        own = dict(zip(("C1", "C2", "C3"), pick(rng, ("pass", "fail"), 3), strict=True))
+        objects = {key: {"result": label, "note": "" if k % 2 else "too long"} for key, label in own.items()}
+        made.append(
+            {"incident_id": f"INC-{k}", who: name, "scores": objects, "overall_pass": "fail" not in own.values()}
+        )
+        rows += [(f"INC-{k}", name, key, label) for key, label in own.items()]
+    return made, rows
+
+
+@given
+def criteria_with_notes_of_one_person(folder: Path, rng: Rng) -> Given:
+    made, rows = criteria_in_objects("labeled_by", "human", rng)
+    return Given(records(folder, made), rows, asked=True)
+
+
+@given
+def criteria_with_notes_of_one_judge(folder: Path, rng: Rng) -> Given:
+    made, rows = criteria_in_objects("judge_model", "gpt-4o", rng)
+    return Given(records(folder, made), rows, asked=True)
 
 
 # -- tables of results -------------------------------------------------------------------------------------------

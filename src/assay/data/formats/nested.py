@@ -565,8 +565,17 @@ def _by_person_and_criterion(records: list[Record], cells: Mapping[str, Sequence
         inner = [one for each in cells[name] for one in each.values()]
         outer = {key for each in cells[name] for key in each}
         person = _name_people(n for n in cells if n != name)
-        label = _answer_next_to_comments(inner) if _holds_answers(name) and not person else None
-        if label is not None and any(map(is_human, outer)):
+        label = _answer_next_to_comments(inner) if _holds_answers(name) else None
+        person |= any(called(plain_name(n), "judge") for n in cells if n != name)
+        named = any(map(is_human, outer)) or len(model_names(outer)) == len(outer)
+        if label is not None and person and not named:
+            answers = [
+                {**_without(record, name), "criterion": key, **_without(one, label), "label": one[label]}
+                for record in records
+                for key, one in (record.get(name) or {}).items()
+            ]
+            return Unfolded(answers, [f"one row per answer in {name}: its keys are the criteria"])
+        if label is not None and not person and named:
             found = [
                 {**_without(record, name), NAMES: who, **_without(one, label), "label": one[label]}
                 for record in records
@@ -703,10 +712,8 @@ def _with_places(
 
 def _tells_people(name: str) -> bool:
     """Whether a list is called as answers of several people are: ``human_scores``, ``annotations``."""
-    parts = plain_name(name).split()
-    return any(
-        is_human(part) or part in PEOPLE_KINDS or part.startswith(("annot", "crowd", "review")) for part in parts
-    )
+    usual = ("annot", "crowd", "review")
+    return any(is_human(one) or one in PEOPLE_KINDS or one.startswith(usual) for one in plain_name(name).split())
 
 
 def _cell(value: Any) -> Any:

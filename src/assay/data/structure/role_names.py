@@ -93,6 +93,12 @@ def _people() -> tuple[re.Pattern[str], re.Pattern[str]]:
     return re.compile(rf"(.* )?({words}){_ID_WORDS}"), re.compile(rf"({'|'.join(lists['names'])}){_ID_WORDS}")
 
 
+_ANSWERED_BY = re.compile(
+    r"(annotated|rated|graded|scored|labell?ed|judged|evaluated|coded|reviewed|assessed|marked) by( (id|name))?"
+)
+"""Plain names of columns that say who answered."""
+
+
 def called(plain: str, role: str) -> bool:
     """Return whether a name (see `plain_name`) is usual for a role of `roles.toml`."""
     return _form(role).fullmatch(plain) is not None
@@ -101,7 +107,7 @@ def called(plain: str, role: str) -> bool:
 def called_people(plain: str) -> int:
     """Return 2 for a usual name of a column of annotators (``worker id``), 1 for a possible one (``user``), or 0."""
     first, second = _people()
-    return 2 if first.fullmatch(plain) else 1 if second.fullmatch(plain) else 0
+    return 2 if first.fullmatch(plain) or _ANSWERED_BY.fullmatch(plain) else 1 if second.fullmatch(plain) else 0
 
 
 def called_judged(plain: str) -> bool:
@@ -112,7 +118,7 @@ def called_judged(plain: str) -> bool:
 def called_person_ids(plain: str) -> bool:
     """Return whether a name is usual for ids of annotators, which are never labels: ``rater_id``."""
     found = _people()[0].fullmatch(plain)
-    return found is not None and found["id"] is not None
+    return _ANSWERED_BY.fullmatch(plain) is not None or (found is not None and found["id"] is not None)
 
 
 def data_of(name: str, names: Iterable[str]) -> bool:
