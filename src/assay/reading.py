@@ -25,6 +25,7 @@ from assay.data.formats.registry import (
     existing_path,
     format_of,
     format_options,
+    given_options,
     join_tables,
     platform_of,
     sheets_of,
@@ -215,7 +216,7 @@ def _exclude_rejected(rows: Rows, label: object) -> Rows:
 def _read_plain(rows: Rows, settings: ReadSettings) -> Rows:
     """Read the lists and marks of a plain table, and its battles, unless its labels or its layout are specified."""
     changed = settings.changed()
-    rows = unfold(rows)
+    rows = unfold(rows, given_options(settings))
     frame, notes = with_choices(rows.labels, _columns_named(settings))
     rows = replace(rows, labels=frame, reading=rows.reading.add_notes(*notes)) if notes else rows
     usual = "label" in rows.labels.columns or {"label", "criterion"} & changed.keys()

@@ -1,4 +1,4 @@
-"""Forms of public annotation files: criteria of one annotator, rated systems, several rows for each item."""
+"""Forms of public annotation files, as small tables, each with the correct reading or its refusal."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import polars as pl
 import pytest
 from inputs import Case, Given, Rng, check_reading, records, scores, wide, written
 
@@ -14,7 +13,6 @@ import assay
 from assay.errors import DataError
 
 INPUTS: dict[str, Case] = {}
-CRITERIA = ("faithfulness", "relevance", "tone")
 
 
 def given(function: Case) -> Case:
@@ -22,143 +20,238 @@ def given(function: Case) -> Case:
     return function
 
 
-def of_criteria(rng: Rng, names: tuple[str, ...] = CRITERIA, n: int = 40) -> dict[str, list[int]]:
-    return dict(zip(names, scores(rng, n, len(names)).T.tolist(), strict=True))
+@pytest.fixture
+def rng() -> Rng:
+    return np.random.default_rng(17)
 
 
-def rows_of(columns: dict[str, list[Any]], who: str, names: tuple[str, ...] = CRITERIA) -> list[Any]:
-    return [(f"i{k:02}", who, name, label) for name, own in zip(names, columns.values(), strict=True)
-            for k, label in enumerate(own)]  # fmt: skip
+def pick(rng: Rng, labels: tuple[str, ...], n: int) -> list[str]:
+    return [labels[k] for k in rng.integers(0, len(labels), n)]
 
 
-# -- criteria of one annotator --------------------------------------------------------------------------------
-
-
-@given
-def criteria_of_a_judge(folder: Path, rng: Rng) -> Given:
-    columns = of_criteria(rng)
-    return Given(wide(folder, columns), rows_of(columns, "judge"), asked=True)
+# -- names of columns that combine two things --------------------------------------------------------------------
 
 
 @given
-def criteria_of_a_person_in_records(folder: Path, rng: Rng) -> Given:
-    marks = {name: np.where(np.array(own) > 2, "pass", "fail").tolist() for name, own in of_criteria(rng).items()}
-    lines = [{"id": f"i{k:02}", **{name: own[k] for name, own in marks.items()}, "note": ""} for k in range(40)]
-    return Given(records(folder, lines), rows_of(marks, "human"), asked=True)
+def codes_in_brackets(folder: Path, rng: Rng) -> Given:
+    """The marks between the codes of a criterion separate no annotator, and criteria have several kinds of labels."""
+    kinds = {"human_role(source/agent)": ("source", "agent"), "human_label(neg/neu/pos)": ("neg", "neu", "pos"),
+             "human_frame_conflict(0/1)": ("0", "1"), "human_frame_human_interest(0/1)": ("0", "1")}  # fmt: skip
+    columns = {f"{kind}_{who}": pick(rng, own, 40) for who in ("coder1", "coder2") for kind, own in kinds.items()}
+    rows = [(f"i{k:02}", name[-6:], name[:-7], v) for name, own in columns.items() for k, v in enumerate(own)]
+    return Given(wide(folder, columns), rows, asked=True)
 
 
 @given
-def criteria_with_a_prefix(folder: Path, rng: Rng) -> Given:
-    columns = {f"human_{name}": own for name, own in of_criteria(rng).items()}
-    return Given(wide(folder, columns), rows_of(columns, "human"), asked=True)
+def criteria_on_two_numeric_scales(folder: Path, rng: Rng) -> Given:
+    own = {"quality": 100, "fluency": 5, "tone": 5}
+    columns = {f"{who}_{kind}": rng.integers(1, top + 1, 40).tolist() for who in ("rater1", "rater2")
+               for kind, top in own.items()}  # fmt: skip
+    rows = [(f"i{k:02}", name[:6], name[7:], v) for name, cells in columns.items() for k, v in enumerate(cells)]
+    return Given(wide(folder, columns), rows, asked=True)
 
 
 @given
-def criteria_with_a_suffix(folder: Path, rng: Rng) -> Given:
-    columns = {f"{name}_human": own for name, own in of_criteria(rng).items()}
-    return Given(wide(folder, columns), rows_of(columns, "human"), asked=True)
+def criteria_of_people_with_first_names(folder: Path, rng: Rng) -> Given:
+    columns = {f"{who}_{kind}": scores(rng, 40, 1)[:, 0].tolist() for who in ("ben", "sarah", "jonas")
+               for kind in ("correctness", "safety")}  # fmt: skip
+    parts = {name: name.split("_") for name in columns}
+    rows = [(f"i{k:02}", *parts[name], v) for name, cells in columns.items() for k, v in enumerate(cells)]
+    return Given(wide(folder, columns), rows)
+
+
+@pytest.mark.parametrize("names", [("dense", "bm25", "hybrid"), ("aurora", "tempest", "monsoon")])
+def test_systems_in_names_of_columns_are_asked_about(names: tuple[str, ...], tmp_path: Path, rng: Rng) -> None:
+    columns = {
+        f"{one}_{kind}": scores(rng, 40, 1)[:, 0].tolist() for one in names for kind in ("correctness", "safety")
+    }
+    path = wide(tmp_path, columns)
+    with pytest.raises(DataError, match="in the names of columns, can be annotators, or the systems that") as error:
+        assay.read(path)
+    people, by_human, by_judge = (assay.read(path, **options) for _, options in error.value.choices)
+    assert people.humans == tuple(sorted(names))
+    assert (by_human.humans, by_human.criteria, by_human.n_items) == (("human",), ("correctness", "safety"), 120)
+    assert by_judge.judges == ("judge",)
+
+
+# -- a column with the names of judges -------------------------------------------------------------------------
 
 
 @given
-def criteria_of_a_judge_on_several_scales(folder: Path, rng: Rng) -> Given:
-    """The verdict is a word, and a category of the question comes before."""
-    marks = np.where(np.arange(40) % 3 > 0, "pass", "fail").tolist()
-    columns = {**{f"judge_{name}": own for name, own in of_criteria(rng).items()}, "judge_verdict": marks}
-    about = {"intent": ["refund", "delivery"] * 20}
-    return Given(wide(folder, about | columns), rows_of(columns, "judge", (*CRITERIA, "verdict")), asked=True)
+def one_judge_of_several_criteria(folder: Path, rng: Rng) -> Given:
+    """The name of the judge, the same in all rows, is not a label."""
+    metrics = ("relevance", "safety", "tone")
+    cells = [(f"H{k}", system, metric) for k in range(2) for system in ("base", "rag") for metric in metrics]
+    own = scores(rng, len(cells), 1)[:, 0].tolist()
+    names = ("scenario_id", "system_name", "metric")
+    columns = {name: [one[i] for one in cells] for i, name in enumerate(names)}
+    path = written(folder, columns | {"score": own, "judge_model": ["gpt-4o-mini"] * len(cells)})
+    rows = [(f"{a}/{b}", "gpt-4o-mini", c, v) for (a, b, c), v in zip(cells, own, strict=True)]
+    return Given(path, rows, asked=True)
 
 
 @given
-def criteria_next_to_the_class_of_the_data(folder: Path, rng: Rng) -> Given:
-    columns = {f"judge_{name}": own for name, own in of_criteria(rng).items()}
-    return Given(wide(folder, {"label": [1] * 40} | columns), rows_of(columns, "judge"), asked=True)
-
-
-# -- rated systems --------------------------------------------------------------------------------------------
-
-
-@given
-def criteria_of_the_outputs_of_systems(folder: Path, rng: Rng) -> Given:
-    columns, systems = of_criteria(rng, n=60), ("bart_full", "bart_lora", "qwen_lora")
-    table = {"id": [k // 3 for k in range(60)], "model": [systems[k % 3] for k in range(60)], **columns}
-    rows = [(f"{k // 3}/{systems[k % 3]}", "judge", name, own[k]) for name, own in columns.items() for k in range(60)]
-    return Given(written(folder, table), rows, asked=True)
-
-
-@given
-def score_of_the_outputs_of_models(folder: Path, rng: Rng) -> Given:
-    own, systems = scores(rng, 40, 1)[:, 0].tolist(), ("llama-3-8b", "llama-3-70b")
-    table = {"question_id": [f"q{k // 2}" for k in range(40)], "difficulty": ["easy", "easy", "hard", "hard"] * 10,
-             "model": systems * 20, "judge_score": own}  # fmt: skip
-    rows = [(f"q{k // 2}/{systems[k % 2]}", "judge", "judge_score", label) for k, label in enumerate(own)]
-    return Given(written(folder, table), rows, asked=True)
-
-
-@given
-def rating_of_variants(folder: Path, rng: Rng) -> Given:
-    own = scores(rng, 48, 1)[:, 0].tolist()
-    table = {"source_sentence": [f"una frase lunga numero {k // 4}" for k in range(48)],
-             "model": ["phi-4", "phi-4", "gemma", "gemma"] * 12, "variant": ["v0", "v1"] * 24,
-             "human_rating": own}  # fmt: skip
-    cells = list(zip(*(table[name] for name in ("source_sentence", "model", "variant")), strict=True))
-    rows = [("/".join(map(str, cell)), "human", "human_rating", own[k]) for k, cell in enumerate(cells)]
-    return Given(written(folder, table), rows, asked=True)
-
-
-@given
-def person_and_judge_of_each_condition(folder: Path, rng: Rng) -> Given:
-    """The id of the question repeats for each condition, and no column has one value for each row."""
-    labels = {who: np.where(own > 2, "correct", "wrong").tolist()
-              for who, own in zip(("human", "judge"), scores(rng, 12, 2).T, strict=True)}  # fmt: skip
-    about = {"model": ["claude"] * 12, "tool": ["none", "search"] * 6, "item_id": [f"AIR-{k // 2}" for k in range(12)]}
-    rows = [(f"AIR-{k // 2}/{('none', 'search')[k % 2]}", who, "", own[k]) for who, own in labels.items()
-            for k in range(12)]  # fmt: skip
-    return Given(written(folder, about | labels), rows, asked=True)
-
-
-@pytest.mark.parametrize("name", INPUTS)
-def test_read_public_forms(name: str, tmp_path: Path) -> None:
-    check_reading(INPUTS[name], tmp_path)
-
-
-# -- what the names of columns say ----------------------------------------------------------------------------
-
-
-def test_columns_are_repeats_of_one_judge() -> None:
-    table = pl.DataFrame({"id": range(6), "pick_original": list("abaabb"), "pick_swapped": list("abbabb")})
-    read = assay.read(table, layout="wide", item="id", columns=["pick_original", "pick_swapped"],
-                      split_columns="repeat", judges=["judge"])  # fmt: skip
-    assert (read.judges, len(read), read.n_items) == (("judge",), 12, 6)
-    assert read.labels["repeat"].to_list() == [1] * 6 + [2] * 6
-    assert "repeats are numbered: pick_original = 1, pick_swapped = 2" in read.reading.notes
-
-
-def test_columns_are_systems_and_criteria() -> None:
-    """The item is the question and the system, and keeps what is known of the question."""
-    table = pl.DataFrame({"query": ["p", "q"], "topic": ["law", "tax"], "dense_tone": [1, 2], "dense_depth": [3, 4],
-                          "bm25_tone": [5, 1], "bm25_depth": [2, 3]})  # fmt: skip
-    columns = table.columns[2:]
-    read = assay.read(table, layout="wide", item="query", columns=columns, split_columns="item_criterion",
-                      humans=["human"])  # fmt: skip
-    assert (read.humans, read.criteria) == (("human",), ("depth", "tone"))
-    assert dict(read.items.select("item", "topic").rows()) == {
-        "p/dense": "law", "p/bm25": "law", "q/dense": "tax", "q/bm25": "tax",
+def one_judge_with_two_names(folder: Path, rng: Rng) -> Given:
+    """Amounts and steps of the item are on no scale of labels, and the names of the judge are no labels."""
+    verdicts = pick(rng, ("yes", "no"), 20)
+    columns: dict[str, Any] = {
+        "trace_file": [f"t{k}.json" for k in range(20)],
+        "amount_eur": [round(float(v), 2) for v in rng.uniform(100, 300, 20)],
+        "step_index": rng.integers(5, 12, 20).tolist(),
+        "judge_id": ["qwen2.5-7b"] * 20, "judge_model": ["qwen2.5:7b"] * 20, "verdict": verdicts,
     }  # fmt: skip
-    labels = read.labels.filter(pl.col("criterion") == "tone").select("item", "label")
-    assert dict(labels.rows()) == {"p/dense": 1, "p/bm25": 5, "q/dense": 2, "q/bm25": 1}
+    rows = [(f"t{k}.json", "qwen2.5-7b", "", v) for k, v in enumerate(verdicts)]
+    return Given(written(folder, columns), rows, asked=True)
 
 
-@pytest.mark.parametrize("people", [{}, {"humans": ["ann", "bob"]}, {"humans": ["ann"], "judges": ["gpt-4o"]}])
-def test_one_annotator_must_be_named(people: dict[str, list[str]]) -> None:
-    table = pl.DataFrame({"id": range(4), "tone": [1, 2, 3, 4], "depth": [2, 3, 4, 5]})
-    with pytest.raises(DataError, match="split_columns 'criterion' does not say who answered: name the one annotator"):
-        assay.read(table, layout="wide", item="id", columns=["tone", "depth"], split_columns="criterion", **people)
+@given
+def judge_choice_next_to_the_correct_one(folder: Path, rng: Rng) -> Given:
+    """The model that wrote the texts is not the judge."""
+    right, chosen = pick(rng, ("A", "B"), 20), pick(rng, ("A", "B"), 20)
+    columns: dict[str, Any] = {
+        "org_id": rng.choice(5000, 20, replace=False).tolist(),
+        "sentence": [f"A sentence of some words, with the number {k} in it" for k in range(20)],
+        "error_type": pick(rng, ("word choice", "other", "order"), 20), "model": ["gemini-1.5-flash"] * 20,
+        "judge_model": ["gpt-4o"] * 20, "correct_choice": right, "judge_choice": chosen,
+    }  # fmt: skip
+    rows = [(sentence, who, "", v) for who in ("correct_choice", "judge_choice")
+            for sentence, v in zip(columns["sentence"], columns[who], strict=True)]  # fmt: skip
+    return Given(written(folder, columns), rows, asked=True)
+
+
+@given
+def one_model_with_two_criteria(folder: Path, rng: Rng) -> Given:
+    stance, topic = pick(rng, ("dovish", "hawkish"), 20), pick(rng, ("growth", "prices", "policy"), 20)
+    sentences = [f"Sentence {k} is about the economy of a country." for k in range(20)]
+    columns = {"model": ["gpt-5"] * 20, "stance": stance, "topic": topic, "sentence": sentences}
+    rows = [(one, "gpt-5", criterion, v) for criterion, own in (("stance", stance), ("topic", topic))
+            for one, v in zip(sentences, own, strict=True)]  # fmt: skip
+    return Given(written(folder, columns), rows, asked=True)
+
+
+@given
+def judges_in_ids_of_sessions(folder: Path, rng: Rng) -> Given:
+    """A session names the judge and the prompt; guesses have the values of the judges' column."""
+    makers = ("Claude", "GPT", "Gemini", "Grok")
+    rows, table = [], []
+    for prompt in range(3):
+        for judge in makers:
+            order = rng.permutation(4)
+            for slot in range(4):
+                author, guess = makers[order[slot]], makers[rng.integers(0, 4)]
+                table.append((f"E{prompt}__{judge}", f"E{prompt}", judge, "WXYZ"[slot], author, guess))
+                rows.append((f"{author}/E{prompt}", judge, "", guess))
+    names = ("session_id", "prompt_id", "judge", "slot", "true_author", "guessed_model")
+    return Given(written(folder, {name: [one[i] for one in table] for i, name in enumerate(names)}), rows, asked=True)
+
+
+# -- lists in cells ----------------------------------------------------------------------------------------------
+
+
+def test_labels_in_lists_without_names_are_of_several_or_of_one(tmp_path: Path, rng: Rng) -> None:
+    runs = rng.choice([0.0, 0.5, 1.0], (12, 3)).tolist()
+    about = {"case": [f"c{k // 2}" for k in range(12)], "positive": [True, False] * 6}
+    path = written(tmp_path, about | {"scores": [str(one) for one in runs]})
+    with pytest.raises(DataError, match="labels of several annotators, or repeated labels of one, such as") as error:
+        assay.read(path)
+    assert [options for _, options in error.value.choices] == [
+        {"annotator": "place"}, {"annotator": "place", "judges": ["1", "2", "3"]},
+        {"repeat": "place"}, {"repeat": "place", "judges": ["scores"]},
+    ]  # fmt: skip
+    several, judges, one, judge = (assay.read(path, **options) for _, options in error.value.choices)
+    assert (several.humans, judges.judges) == (("1", "2", "3"), ("1", "2", "3"))
+    assert (one.humans, judge.judges) == (("scores",), ("scores",))
+    assert {(each.n_items, len(each)) for each in (several, judges, one, judge)} == {(12, 36)}
+    given = one.labels.sort("item", "repeat").filter(item="c0/true")["label"].to_list()
+    assert given == runs[0]
+
+
+def test_lists_of_each_criterion_are_of_several_or_of_one(tmp_path: Path, rng: Rng) -> None:
+    lists = {f"{kind}_scores": [str(one) for one in scores(rng, 10, 3, 10).tolist()] for kind in ("truth", "tone")}
+    path = written(tmp_path, {"query": [f"q{k}" for k in range(10)]} | lists | {"truth": list(range(10))})
+    with pytest.raises(DataError, match="contain lists of 3 labels without names") as error:
+        assay.read(path)
+    read = [assay.read(path, **options) for _, options in error.value.choices]
+    assert [(len(one.annotators), one.criteria, len(one)) for one in read] == [
+        (n, ("tone_scores", "truth_scores"), 60) for n in (3, 3, 1, 1)
+    ]
+
+
+def test_lists_of_people_are_of_several(tmp_path: Path, rng: Rng) -> None:
+    lists = {"query": [f"q{k}" for k in range(10)], "human_scores": [str(one) for one in scores(rng, 10, 3).tolist()]}
+    assert assay.read(written(tmp_path, lists)).humans == ("1", "2", "3")
+
+
+def criteria_in_objects(who: str, name: str, rng: Rng) -> tuple[list[dict[str, Any]], list[Any]]:
+    made, rows = [], []
+    for k in range(20):
+        own = dict(zip(("C1", "C2", "C3"), pick(rng, ("pass", "fail"), 3), strict=True))
+        objects = {key: {"result": label, "note": "" if k % 2 else "too long"} for key, label in own.items()}
+        made.append(
+            {"incident_id": f"INC-{k}", who: name, "scores": objects, "overall_pass": "fail" not in own.values()}
+        )
+        rows += [(f"INC-{k}", name, key, label) for key, label in own.items()]
+    return made, rows
+
+
+@given
+def criteria_with_notes_of_one_person(folder: Path, rng: Rng) -> Given:
+    made, rows = criteria_in_objects("labeled_by", "human", rng)
+    return Given(records(folder, made), rows, asked=True)
+
+
+@given
+def criteria_with_notes_of_one_judge(folder: Path, rng: Rng) -> Given:
+    made, rows = criteria_in_objects("judge_model", "gpt-4o", rng)
+    return Given(records(folder, made), rows, asked=True)
+
+
+# -- tables of results -------------------------------------------------------------------------------------------
+
+PAIRS = [("gpt4o", "gemini"), ("gpt4o", "human"), ("gemini", "human")]
 
 
 @pytest.mark.parametrize(
-    "names", [("rater_a", "rater_b"), ("judge_gpt4", "judge_claude"), ("Ann / tone", "Bob / tone")]
-)
-def test_names_of_annotators_are_no_criteria(names: tuple[str, ...]) -> None:
-    table = pl.DataFrame({"id": range(30), names[0]: [1 + k % 5 for k in range(30)],
-                          names[1]: [1 + k * k % 5 for k in range(30)]})  # fmt: skip
-    assert not any("criteria" in error for error in assay.look(table).errors)
+    "columns",
+    [
+        {"judge_a": [a for a, _ in PAIRS] * 2, "judge_b": [b for _, b in PAIRS] * 2, "n": [40] * 6,
+         "agreement_pct": [95.0, 100.0, 92.5, 92.5, 90.0, 95.0], "cohen_kappa": [0.86, 1.0, 0.79, 0.8, 0.75, 0.82]},
+        {"model_a": ["qwen2.5:7b"] * 4, "model_b": ["gemma3:4b"] * 4, "item": ["tone", "aim", "staff", "food"],
+         "kappa": [0.7, 0.6, 0.2, 0.9], "raw_agreement": [0.8, 0.8, 0.7, 0.9], "rate_a": [None, None, 0.7, 0.3],
+         "rate_b": [None, None, 0.9, 0.4]},
+        {"metric": [f"m{k}" for k in range(6)], "dimension": ["Depth", "Style"] * 3, "reliable": [True, False] * 3,
+         "krippendorff_alpha": [0.9, 0.2, 0.8, 0.1, 0.7, 0.3], "n_judges": [3] * 6, "n_models": [12] * 6},
+        {"annotator": [f"0{k}f3a" for k in range(6)], "num_annotations": [20] * 6, "num_agreed": [6, 16, 17, 6, 13, 9],
+         "label_agreement": [-0.7, -0.2, -0.15, -0.7, -0.35, -0.55]},
+    ],
+)  # fmt: skip
+def test_table_of_statistics_is_refused(columns: dict[str, Any], tmp_path: Path) -> None:
+    with pytest.raises(DataError, match="statistics, not labels, by their names: the table contains no annot") as error:
+        assay.read(written(tmp_path, columns))
+    assert not error.value.choices
+
+
+def test_statistics_next_to_labels_are_ignored(tmp_path: Path, rng: Rng) -> None:
+    people = {who: pick(rng, ("good", "bad"), 30) for who in ("rater_1", "rater_2")}
+    table = {"id": [f"q{k}" for k in range(30)]} | people | {"agreement": [0.5, 1.0, 0.0] * 10}
+    assert assay.read(written(tmp_path, table)).humans == ("rater_1", "rater_2")
+    # A rating of how much a person agrees is a label.
+    rows = [(f"s{k}", who) for k in range(20) for who in ("ann", "bob", "cho")]
+    rated = {"statement": [a for a, _ in rows], "person": [b for _, b in rows],
+             "agreement": rng.uniform(0, 100, 60).round(1).tolist()}  # fmt: skip
+    for who in ("rater", "participant"):
+        named = {who if name == "person" else name: cells for name, cells in rated.items()}
+        assert len(assay.read(written(tmp_path, named), item="statement", label="agreement")) == 60
+        assert "hold statistics" not in str(assay.look(written(tmp_path, named)))
+
+
+def test_votes_of_a_judge_for_models_are_labels(tmp_path: Path, rng: Rng) -> None:
+    columns = {who: pick(rng, ("gpt-4o", "llama-3-8b"), 30) for who in ("human_1", "human_2", "judge")}
+    path = written(tmp_path, {"id": [f"q{k}" for k in range(30)]} | columns)
+    labels = assay.read(path, judges=["judge"])
+    assert (labels.n_items, labels.humans, labels.judges) == (30, ("human_1", "human_2"), ("judge",))
+
+
+@pytest.mark.parametrize("case", INPUTS.values(), ids=INPUTS)
+def test_form_is_read_or_asked_about(case: Case, tmp_path: Path) -> None:
+    check_reading(case, tmp_path)

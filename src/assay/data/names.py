@@ -833,7 +833,8 @@ _MODEL = re.compile(
     r"|^ai[-_ ](judge|rater|grader|annotator|assistant|labell?er)"
     r"|^(?-i:opus|sonnet|haiku)$|^predict(ed|ions?)?([-_ .]?[a-z0-9]{1,8})?$|^(y_)?pred([-_ .][a-z0-9]{1,8})?$"
     r"|^(ai|model|machine|bot|judge|auto(mat(ic|ed))?)[-_ ]?(score|rating|label|grade|judg(e)?ment|annotation|vote|"
-    r"output|answer|verdict|prediction|run[-_ ]?\d+)s?$|^auto[-_ ]?(grader|rater|eval)$|^system[-_ ]prediction$",
+    r"output|answer|verdict|prediction|run[-_ ]?\d+)s?$|^(ai|bot|judge)[-_ ]?(choice|decision|preference|pick)s?$"
+    r"|^auto[-_ ]?(grader|rater|eval)$|^system[-_ ]prediction$",
     re.IGNORECASE,
 )
 

@@ -200,6 +200,14 @@ def counts(columns: Sequence[str], total: int, *, square: bool = False) -> str:
 _NOT_WHO = "does not say who gave which label; read one row per label, or one column per annotator"
 
 
+def statistics(columns: Sequence[str]) -> str:
+    """Return the sentence on a table of statistics, such as the agreement of pairs of annotators."""
+    return (
+        f"{_names(columns)} hold statistics, not labels, by their names: the table contains no annotations; read the "
+        "table of the labels from which they were computed (or set columns=[...] if they are labels)"
+    )
+
+
 def shares(columns: Sequence[str]) -> str:
     """Return the sentence on a table with the share of each category."""
     return (
@@ -332,6 +340,11 @@ def several_rows_of_item(item: str, columns: Sequence[str]) -> str:
     return f"item '{item}' has more than one row: is {_names(columns)} part of the item?"
 
 
+def which_item(items: Sequence[Sequence[str]]) -> str:
+    """Return the question which columns together are the item."""
+    return f"is the item {_either([' and '.join(repr(name) for name in one) for one in items])}?"
+
+
 def item_is(columns: Sequence[str]) -> str:
     """Return the answer that columns together are the item."""
     return f"the item is {_names(columns)}"
@@ -358,6 +371,11 @@ def all_models(names: Sequence[str]) -> str:
 def columns_are_rated(names: Sequence[str], who: str) -> str:
     """Return the answer that columns are systems that one human or judge rated."""
     return f"{_names(names, 3)} are rated, by one {who}"
+
+
+def people_or_systems(names: Sequence[str]) -> str:
+    """Return the question about parts of names of columns that could be annotators or rated systems."""
+    return f"{_names(names)}, in the names of columns, can be annotators, or the systems that are rated"
 
 
 def is_rated(column: str, labels: Sequence[str], who: str) -> str:
@@ -550,6 +568,34 @@ def other_words(name: str, own: str, other: str, others: str) -> str:
         f"'{name}' ({own}) seems to hold labels as those of '{other}' ({others}) in other words. If it is an "
         "annotator, write its labels as the others do; if not, list the annotators' columns with columns=[...]"
     )
+
+
+def annotators_by_place(names: Sequence[str]) -> str:
+    """Return the note on lists whose labels are of annotators without names."""
+    return f"annotators of {listing(list(names))} have no names; they are named by their place"
+
+
+def repeats_by_place(names: Sequence[str], who: str) -> str:
+    """Return the note on lists whose labels are repeated labels of one annotator."""
+    return f"labels of {listing(list(names))} are repeated labels of one annotator, '{who}', numbered by their place"
+
+
+def people_or_repeats(names: Sequence[str], number: int) -> str:
+    """Return the question whether labels in lists without names are of several annotators or repeats of one."""
+    contain = "contain" if len(names) > 1 else "contains"
+    return (
+        f"{_names(names)} {contain} lists of {number} labels without names: are they labels of several annotators, or "
+        "repeated labels of one, such as runs of a judge?"
+    )
+
+
+def place_is(names: Sequence[str], what: str, *, repeats: bool) -> str:
+    """Return the answer that each place of a list is an annotator or a judge, or a repeated label of one."""
+    return f"each place in {_names(names)} is {'a repeated label of one' if repeats else _article(what)} {what}"
+
+
+def _article(noun: str) -> str:
+    return "an" if noun[0] in "aeiou" else "a"
 
 
 # -- labels that annotators write differently ----------------------------------------------------------------------

@@ -114,7 +114,7 @@ def test_read_refuses_uneven_answers_without_names(name, tmp_path):
         named = [{**one, "annotators": list(a)} for one, a in zip(UNEVEN[name], ANSWERS.values(), strict=True)]
         assert cells(assay.read(lines(tmp_path / "t.jsonl", named))) == ANSWERS
         even = [{**one, "ratings": one["ratings"][:2] if k else []} for k, one in enumerate(UNEVEN[name])]
-        assert len(assay.read(lines(tmp_path / "t.jsonl", even))) == 22
+        assert len(assay.read(lines(tmp_path / "t.jsonl", even), annotator="place")) == 22
 
 
 def test_read_takes_the_marked_categories_of_an_object(tmp_path):

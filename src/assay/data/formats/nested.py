@@ -13,25 +13,27 @@ import json
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import polars as pl
 
+from assay.data import words
 from assay.data.columns import column_of
 from assay.data.formats import Rows
-from assay.data.names import model_names
+from assay.data.names import model_names, natural
 from assay.data.notations import are_labels, tallies_in
 from assay.data.structure.cells import total_of_counts
+from assay.data.structure.readings import unclear
 from assay.data.structure.role_names import (
     MACHINE_KINDS,
+    PEOPLE_KINDS,
     called,
     called_people,
     called_person_ids,
     is_human,
     plain_name,
 )
-from assay.data.words import counts
 from assay.errors import DataError, listing
 
 Record = dict[str, Any]
@@ -49,6 +51,23 @@ CHOICES = ("cat", "label", "categorie", "category")
 LABELS = ("label", "annotation", "rating", "score", "answer", "judgment", "response", "vote")
 SCORES = ("individual_human_scores", "individual_scores", "scores", "ratings", "labels", "annotations")
 """Keys of a list of all answers on one criterion."""
+
+
+PLACE = "place"
+"""The column with the place of each label in a list without names of annotators."""
+
+
+class Unfolded(NamedTuple):
+    """One record per answer, with the notes on them.
+
+    ``unnamed`` are the lists in which answers have no annotators but only their place, and ``labels`` those that are
+    criteria.
+    """
+
+    records: list[Record]
+    notes: list[str]
+    unnamed: Sequence[str] = ()
+    labels: Sequence[str] = ()
 
 
 def _single(name: str) -> str:
@@ -81,8 +100,10 @@ def records_in(values: Any) -> list[Record] | None:
     return (nested or lists)[0] if len(nested or lists) == 1 and len(inner) > 1 else None
 
 
-def unfold(rows: Rows) -> Rows:
+def unfold(rows: Rows, stated: Mapping[str, Any] | None = None) -> Rows:
     """Return a table with one row per answer, if its cells contain the answers as lists or objects.
+
+    ``stated`` are the options of `assay.read` that the user has specified.
 
     Raises
     ------
@@ -117,10 +138,11 @@ def unfold(rows: Rows) -> Rows:
         for i, record in enumerate(frame.iter_rows(named=True))
     ]
     records, outputs = _one_record_per_output(records)
-    found, notes = _unfold_records(records, source)
+    unfolded = _unfold_records(records, source)
+    found, notes = unfolded.records, unfolded.notes
     tallies = tallies_in(cells)
     if tallies and not notes:
-        raise DataError(f"{source}, {counts(tallies, 0)}")
+        raise DataError(f"{source}, {words.counts(tallies, 0)}")
     if notes:
         notes += [f"{listing([repr(n) for n in tallies])}: counts of labels, not read as labels"] if tallies else []
         left = [n for n in cells if n not in tallies and any(n in one for one in found) and _like_answers(n, cells[n])]
@@ -138,6 +160,9 @@ def unfold(rows: Rows) -> Rows:
         raise DataError(f"{source}: the lists in {listing(list(cells))} contain no answer")
     names = list(dict.fromkeys(key for one in found for key in one))
     table = pl.DataFrame({n: column_of(n, [_cell(one.get(n)) for one in found], source, strict=False) for n in names})
+    if unfolded.unnamed:
+        table, note = _with_places(table, unfolded, stated or {}, source, counted=bool(tallies))
+        notes.append(note)
     if table.height == frame.height and "_row" in rows.labels.columns:
         table = table.with_columns(rows.labels["_row"])
     reading = replace(rows.reading.add_notes(*notes), rows=rows.reading.rows + max(table.height - frame.height, 0))
@@ -316,7 +341,7 @@ def _joined(frame: pl.DataFrame) -> list[str]:
     return [n for n in texts if (frame[n].str.count_matches(",") == counts).fill_null(value=True).all()]
 
 
-def _unfold_records(records: list[Record], source: str) -> tuple[list[Record], list[str]]:
+def _unfold_records(records: list[Record], source: str) -> Unfolded:
     """One record per answer, by the first way that fits all records."""
     names = list(dict.fromkeys(key for one in records for key in one))
     cells = {name: [one[name] for one in records if one.get(name) is not None] for name in names}
@@ -324,16 +349,14 @@ def _unfold_records(records: list[Record], source: str) -> tuple[list[Record], l
         found = way(records, cells, source)
         if found is not None:
             return found
-    return records, []
+    return Unfolded(records, [])
 
 
 def _of_kind(cells: Mapping[str, Sequence[Any]], kind: type) -> list[str]:
     return [name for name, values in cells.items() if values and all(isinstance(v, kind) for v in values)]
 
 
-def _objects(
-    records: list[Record], cells: Mapping[str, Sequence[Any]], source: str
-) -> tuple[list[Record], list[str]] | None:
+def _objects(records: list[Record], cells: Mapping[str, Sequence[Any]], source: str) -> Unfolded | None:
     """Lists of objects, one per answer: ``[{"coherence": 4, "fluency": 5}, ...]``."""
     lists = [n for n in _of_kind(cells, list) if any(cells[n]) and
              all(isinstance(one, dict) and one for each in cells[n] for one in each)]  # fmt: skip
@@ -360,7 +383,7 @@ def _objects(
     for name in lists if unnamed else ():
         _refuse_uneven(name, [len(each) for each in cells[name]], source)
     notes = [f"one row per answer in {listing(lists)}"]
-    return found, notes + ([_places(lists)] if unnamed else [])
+    return Unfolded(found, notes, lists if unnamed else ())
 
 
 def _key_of_model(answer: Mapping[str, Any]) -> str | None:
@@ -397,9 +420,7 @@ def _answers(key: str, value: Any) -> bool:
     return _is_scalar(value) and (not isinstance(value, str) or called(_last(key), "label"))
 
 
-def _by_criterion(
-    records: list[Record], cells: Mapping[str, Sequence[Any]], source: str
-) -> tuple[list[Record], list[str]] | None:
+def _by_criterion(records: list[Record], cells: Mapping[str, Sequence[Any]], source: str) -> Unfolded | None:
     """Objects of criteria, each with a list of answers: ``{"fluency": {"individual_human_scores": [4, 5]}}``."""
     for name in _of_kind(cells, dict):
         inner = [one for each in cells[name] for one in each.values()]
@@ -420,7 +441,7 @@ def _by_criterion(
             for criterion, one in (record.get(name) or {}).items()
             for place, label in enumerate(one[key], 1)
         ]
-        return found, [f"one row per answer in {name}", _places([name])]
+        return Unfolded(found, [f"one row per answer in {name}"], (name,))
     return None
 
 
@@ -428,9 +449,7 @@ def _is_list_of_answers(value: Any) -> bool:
     return isinstance(value, list) and all(_is_scalar(one) or one is None for one in value)
 
 
-def _side_by_side(
-    records: list[Record], cells: Mapping[str, Sequence[Any]], source: str
-) -> tuple[list[Record], list[str]] | None:
+def _side_by_side(records: list[Record], cells: Mapping[str, Sequence[Any]], source: str) -> Unfolded | None:
     """Lists of one length: the annotators, and their labels."""
     lists = [n for n in _of_kind(cells, list) if all(_is_scalar(v) or v is None for each in cells[n] for v in each)]
     people = [n for n in lists if called_people(_single(n)) == 2]
@@ -461,16 +480,14 @@ def _side_by_side(
             own = {("label" if n == single else n): record[n][place] for n in used}
             found.append({**rest, NAMES: str(named).strip(), **own})
     notes = [f"one row per answer in {listing(used)}"]
-    return found, notes + ([] if who is not None else [_places(used)])
+    return Unfolded(found, notes, () if who is not None else used)
 
 
 MOST_PLACES = 20
 """Most annotators without names whose labels are lists next to each other; longer lists are tokens or features."""
 
 
-def _criteria_by_place(
-    records: list[Record], cells: Mapping[str, Sequence[Any]], source: str
-) -> tuple[list[Record], list[str]] | None:
+def _criteria_by_place(records: list[Record], cells: Mapping[str, Sequence[Any]], source: str) -> Unfolded | None:
     """Lists of labels of one length without annotators, one for each criterion: ``"Style": [2, 3], "Overall": [4, 5]``.
 
     Raises
@@ -494,7 +511,7 @@ def _criteria_by_place(
             n: record[n][place] for n in lists}}
         for record in records for place in range(min(lengths))
     ]  # fmt: skip
-    return found, [f"one row per answer in {listing(lists)}", _places(lists)]
+    return Unfolded(found, [f"one row per answer in {listing(lists)}"], lists, lists)
 
 
 def _one_record_per_output(records: list[Record]) -> tuple[list[Record], list[str]]:
@@ -536,9 +553,7 @@ def _holds_answers(name: str) -> bool:
     return called(" ".join(parts), "label") or (len(parts) <= MOST_NAME and called(parts[-1], "label"))
 
 
-def _by_person_and_criterion(
-    records: list[Record], cells: Mapping[str, Sequence[Any]], source: str
-) -> tuple[list[Record], list[str]] | None:
+def _by_person_and_criterion(records: list[Record], cells: Mapping[str, Sequence[Any]], source: str) -> Unfolded | None:
     """An object of annotators and criteria, in either order: ``{"ann": {"fluency": 4, "tone": 3}}``.
 
     Raises
@@ -550,14 +565,23 @@ def _by_person_and_criterion(
         inner = [one for each in cells[name] for one in each.values()]
         outer = {key for each in cells[name] for key in each}
         person = _name_people(n for n in cells if n != name)
-        label = _answer_next_to_comments(inner) if _holds_answers(name) and not person else None
-        if label is not None and any(map(is_human, outer)):
+        label = _answer_next_to_comments(inner) if _holds_answers(name) else None
+        person |= any(called(plain_name(n), "judge") for n in cells if n != name)
+        named = any(map(is_human, outer)) or len(model_names(outer)) == len(outer)
+        if label is not None and person and not named:
+            answers = [
+                {**_without(record, name), "criterion": key, **_without(one, label), "label": one[label]}
+                for record in records
+                for key, one in (record.get(name) or {}).items()
+            ]
+            return Unfolded(answers, [f"one row per answer in {name}: its keys are the criteria"])
+        if label is not None and not person and named:
             found = [
                 {**_without(record, name), NAMES: who, **_without(one, label), "label": one[label]}
                 for record in records
                 for who, one in (record.get(name) or {}).items()
             ]
-            return found, [f"one row per answer in {name}: its keys are the annotators"]
+            return Unfolded(found, [f"one row per answer in {name}: its keys are the annotators"])
         if not inner or not all(isinstance(one, dict) and one and all(map(_is_scalar, one.values())) for one in inner):
             continue
         inside = {key for one in inner for key in one}
@@ -575,7 +599,7 @@ def _by_person_and_criterion(
             for a, one in (record.get(name) or {}).items()
             for b, label in one.items()
         ]
-        return found, [f"one row per answer in {name}: its keys are the annotators and the criteria"]
+        return Unfolded(found, [f"one row per answer in {name}: its keys are the annotators and the criteria"])
     return None
 
 
@@ -589,9 +613,7 @@ def _answer_next_to_comments(objects: Sequence[Any]) -> str | None:
     return labels[0] if usual and all(_is_scalar(one.get(labels[0])) for one in objects) else None
 
 
-def _by_name(
-    records: list[Record], cells: Mapping[str, Sequence[Any]], source: str
-) -> tuple[list[Record], list[str]] | None:
+def _by_name(records: list[Record], cells: Mapping[str, Sequence[Any]], source: str) -> Unfolded | None:
     """An object of annotators and labels: ``{"Ann5": 1, "Ann3": 0}``."""
     if _name_people(cells):
         return None
@@ -605,7 +627,8 @@ def _by_name(
     both = [n for n in objects if _holds_answers(n)]
     apart = len(both) > 1 and sum(len(every[n]) for n in both) == len(set().union(*(every[n] for n in both)))
     if apart and any(map(_called_machines, both)):
-        return _rows_by_name(records, both), [f"one row per answer in {listing(both)}: their keys are the annotators"]
+        note = f"one row per answer in {listing(both)}: their keys are the annotators"
+        return Unfolded(_rows_by_name(records, both), [note])
     named = [n for n in usual if n in varied] or usual or (varied if len(varied) == 1 else [])
     if len(named) != 1:
         return None
@@ -613,8 +636,8 @@ def _by_name(
     if name not in varied and all(type(v) is int for one in cells[name] for v in one.values()):
         same = sorted(cells[name][0])
         if total := total_of_counts(np.array([[one[key] for key in same] for one in cells[name]], float)):
-            raise DataError(f"{source}, '{name}': {counts(same, total)}")
-    return _rows_by_name(records, [name]), [f"one row per answer in {name}: its keys are the annotators"]
+            raise DataError(f"{source}, '{name}': {words.counts(same, total)}")
+    return Unfolded(_rows_by_name(records, [name]), [f"one row per answer in {name}: its keys are the annotators"])
 
 
 def _rows_by_name(records: list[Record], names: Sequence[str]) -> list[Record]:
@@ -654,8 +677,43 @@ def _without(record: Record, name: str) -> Record:
     return {key: value for key, value in record.items() if key != name}
 
 
-def _places(names: Iterable[str]) -> str:
-    return f"annotators of {listing(list(names))} have no names; they are named by their place"
+def _with_places(
+    table: pl.DataFrame, found: Unfolded, stated: Mapping[str, Any], source: str, *, counted: bool
+) -> tuple[pl.DataFrame, str]:
+    """The table of answers in lists without names, whose places are annotators or repeats of one; and the note.
+
+    Labels that are also ``counted``, in another column, are of several annotators.
+
+    Raises
+    ------
+    UnclearTableError
+        If neither the names of the lists nor the user say which.
+    """
+    names, place = list(found.unnamed), PLACE if PLACE not in table.columns else f"{PLACE} in list"
+    known = {*table[NAMES].cast(pl.String)}
+    people = {*(stated.get("humans") or ()), *(stated.get("judges") or ())}
+    if stated.get("repeat") == place:
+        who = names[0] if len(names) == 1 else NAMES
+        made = table.rename({NAMES: place}).with_columns(pl.lit(who).alias(NAMES))
+        return made, words.repeats_by_place(names, who)
+    if stated.get("annotator") == place:
+        return table.rename({NAMES: place}), words.annotators_by_place(names)
+    if counted or all(map(_tells_people, names)) or people & known:
+        return table, words.annotators_by_place(names)
+    who, label = names[0] if len(names) == 1 else NAMES, {"label": [*found.labels]} if found.labels else {}
+    choices = [
+        (words.place_is(names, what, repeats=role == "repeat"), {**stated, role: place, **label, **judges})
+        for role, own in (("annotator", natural(known)), ("repeat", [who]))
+        for what, judges in (("annotator", {}), ("judge", {"judges": [*own]}))
+    ]
+    readings = choices if not people else choices[::2]
+    raise unclear(source, [words.people_or_repeats(names, len(known))], readings)
+
+
+def _tells_people(name: str) -> bool:
+    """Whether a list is called as answers of several people are: ``human_scores``, ``annotations``."""
+    usual = ("annot", "crowd", "review")
+    return any(is_human(one) or one in PEOPLE_KINDS or one.startswith(usual) for one in plain_name(name).split())
 
 
 def _cell(value: Any) -> Any:

@@ -53,6 +53,8 @@ class AnnotatorSearch(KeySearch):
             return 9, "as specified"
         if name in (stated.item, stated.label, stated.criterion, stated.repeat) or name in stated.people:
             return 0, ""
+        if self._names_judges(name) and view.n_values > 1:
+            return 2, "names of models"
         if name in self._labels_of_people:
             return 0, ""
         cells = view.distinct.to_list() if view.values is None else []
@@ -93,6 +95,8 @@ class AnnotatorSearch(KeySearch):
         plain, view = self.plain, self.views[name]
         if not called_people(plain[name]) or called_person_ids(plain[name]) or view.counts_rows or not view.filled:
             return []
+        if self._names_judges(name):
+            return []
         said = {*self.excluded, self.stated.item, self.stated.annotator, self.stated.label}
         others = [n for n, v in self.views.items() if n not in (name, *said) and v.filled and not v.counts_rows]
         alike = [n for n in others if self._has_values_of(n, name) and self._by_name(n) in (None, "gold")]
@@ -116,12 +120,28 @@ class AnnotatorSearch(KeySearch):
         stated = self.stated
         if stated.item is not None and stated.annotator is not None and stated.annotator != ROWS:
             return self._with_extra(RowKey(stated.annotator, (stated.item,), why="as specified"))
-        keys = [k for k in self._keys if all(n in k for n in (stated.item, stated.annotator) if n is not None)]
+        keys = [
+            k
+            for k in map(self._with_judge, self._keys)
+            if all(n in k for n in (stated.item, stated.annotator) if n is not None)
+        ]
+        alone = [n for n, v in self.views.items() if self.plain[n] == "annotator" and v.n_values == 1]
+        repeated = [k for k in self._keys if stated.repeat in k and stated.item in (None, *k)] if alone else []
+        if repeated:
+            return self._split_key(alone[0], (*repeated[0], alone[0]), "by its name")
         ranked = sorted(
             ((max(self._witness(n)[0] for n in k), k) for k in keys), key=lambda one: -one[0]
         )  # fmt: skip
         if ranked and ranked[0][0] >= 2:
-            return self._key_of(ranked[0][1])
+            found = self._key_of(ranked[0][1])
+            alike = [k for k in keys if k not in self._keys and found.who in k and len(k) > 2]
+            if len(alike) > 1 and stated.item is None:
+                items = [[n for n in k if n != found.who] for k in alike]
+                choices = [self._choices(found.who, k) for k in alike]
+                mixed = [one[i] for i in range(MOST_CHOICES) for one in choices if i < len(one)]
+                self.questions.append(Doubt(words.which_item(items), tuple(mixed[:MOST_READINGS])))
+                return None
+            return found
         named = self._named_key()
         if named is not None:
             return named
@@ -129,6 +149,16 @@ class AnnotatorSearch(KeySearch):
             return None
         keys = [k for _, k in ranked] or self._possible_keys()
         return self._who_is_asked(keys, sure=bool(ranked)) if keys else None
+
+    def _with_judge(self, key: tuple[str, ...]) -> tuple[str, ...]:
+        """A key with the judge and the item instead of one column that names both: ``session_id``."""
+        for judge in (n for n in self.views if n not in key and self._names_judges(n)):
+            for both in (n for n in key if n != self.stated.item and self._belongs(judge, [n])):
+                parts = [n for n in self.views if n not in (*key, judge) and self._repeats(n)
+                         and self._belongs(n, [both]) and self._belongs(both, [n, judge])]  # fmt: skip
+                if parts:
+                    return (parts[0], judge, *(n for n in key if n != both))
+        return key
 
     def _possible_keys(self) -> list[tuple[str, ...]]:
         """Sets of columns that identify a row, in a table with too few rows to exclude chance."""

@@ -22,8 +22,9 @@ from assay.data import words
 from assay.data.names import model_names
 from assay.data.sides import find_battles
 from assay.data.structure.cells import LEAST_COUNTED, ROWS_INSPECTED, ColumnView, total_of_counts
+from assay.data.structure.keys import RowKey
 from assay.data.structure.one_scale import on_one_scale
-from assay.data.structure.role_names import COUNTED, called, called_people, criteria_of_one, is_human, stem
+from assay.data.structure.role_names import COUNTED, ID, called, called_people, criteria_of_one, is_human, stem
 from assay.data.structure.roles import ROWS, Role, Stated, Structure
 from assay.data.structure.search import MOST_PEOPLE
 from assay.data.structure.wide import WideSearch
@@ -76,6 +77,9 @@ class StructureSearch(WideSearch):
         if len(headless) > 1 and not said and not numbered and 2 * len(headless) >= len(self.views):
             columns = tuple(Role(n, "unknown", "", v.examples(), "doubtful") for n, v in self.views.items())
             return Structure("long", columns, errors=(words.no_header(headless),))
+        if statistics := self._statistics():
+            columns = tuple(Role(n, "unknown", "", v.examples(), "doubtful") for n, v in self.views.items())
+            return Structure("long", columns, errors=(words.statistics(statistics),))
         if shape == "wide":
             return self.wide()
         if shape == "transposed":
@@ -94,7 +98,7 @@ class StructureSearch(WideSearch):
         } <= stated.by_name
         if shape is None and unnamed and (errors := self._errors_in_texts()) is not None:
             return errors
-        key = self._key()
+        key = self._key_of_one_judge() or self._key()
         if key is not None or shape == "long":
             return self._unread() if key is None else self.long(key)
         if self.questions and self._keys_are_questions():
@@ -145,6 +149,28 @@ class StructureSearch(WideSearch):
                 if of is not None and further and {*further} != {*whole}:
                     self.errors.append(words.copied_labels(name, of, further))
                     return
+
+    def _key_of_one_judge(self) -> RowKey | None:
+        """The item of each row, and the column with the name of the one judge that answered; None without one.
+
+        Columns called as people or models are, next to such a name, are annotators themselves.
+        """
+        stated, views = self.stated, self.views
+        judges = [n for n, v in views.items() if v.n_values == 1 and v.filled == v.rows and self._names_judges(n)]
+        others = [n for n, v in views.items() if n not in judges and v.could_be_labels and self._by_name(n) is None
+                  and (is_human(n) or model_names([n]) or called_people(self.plain[n]) == 2)]  # fmt: skip
+        said = stated.columns is not None or stated.people & {*views} or stated.shape not in (None, "long")
+        if not judges or others or said or stated.annotator not in (None, judges[0]):
+            return None
+        item, joint, within = self._items_of_rows()
+        if item is None and not joint:
+            usual = ("item", "system", "criterion", "repeat", "condition")
+            keys = [k for k in self._all_keys[1] if all(ID.search(self.plain[n]) or any(
+                called(self.plain[n], one) for one in usual) for n in k)]  # fmt: skip
+            key = self._split_key(judges[0], (*keys[0], judges[0]), words.model_reason(judges[:1])) if keys else None
+            return key if key is None else key._replace(found=False)
+        return RowKey(judges[0], (item,) if item is not None else tuple(joint), within.get("criterion"),
+                      within.get("repeat"), words.model_reason(judges[:1]))  # fmt: skip
 
     def _counts(self) -> list[str]:
         """The columns that hold how many annotators chose each category; empty if the table has none."""

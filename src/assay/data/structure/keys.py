@@ -168,6 +168,8 @@ class KeySearch(TableSearch):
         for name, view in self.views.items():
             if name in same or name in members or name in self._probabilities or name in self.excluded:
                 continue
+            if self._names_judges(name):
+                continue
             if not view.could_be_labels or view.n_values < 2:
                 continue
             if view.unique and (view.values is None or view.counts_rows or view.whole):

@@ -99,6 +99,12 @@ def _people() -> tuple[re.Pattern[str], re.Pattern[str]]:
     return re.compile(rf"(.* )?({words}){_ID_WORDS}"), re.compile(rf"({'|'.join(lists['names'])}){_ID_WORDS}")
 
 
+_ANSWERED_BY = re.compile(
+    r"(annotated|rated|graded|scored|labell?ed|judged|evaluated|coded|reviewed|assessed|marked) by( (id|name))?"
+)
+"""Plain names of columns that say who answered."""
+
+
 def called(plain: str, role: str) -> bool:
     """Return whether a name (see `plain_name`) is usual for a role of `roles.toml`."""
     return _form(role).fullmatch(plain) is not None
@@ -107,7 +113,7 @@ def called(plain: str, role: str) -> bool:
 def called_people(plain: str) -> int:
     """Return 2 for a usual name of a column of annotators (``worker id``), 1 for a possible one (``user``), or 0."""
     first, second = _people()
-    return 2 if first.fullmatch(plain) else 1 if second.fullmatch(plain) else 0
+    return 2 if first.fullmatch(plain) or _ANSWERED_BY.fullmatch(plain) else 1 if second.fullmatch(plain) else 0
 
 
 def called_judged(plain: str) -> bool:
@@ -118,7 +124,7 @@ def called_judged(plain: str) -> bool:
 def called_person_ids(plain: str) -> bool:
     """Return whether a name is usual for ids of annotators, which are never labels: ``rater_id``."""
     found = _people()[0].fullmatch(plain)
-    return found is not None and found["id"] is not None
+    return _ANSWERED_BY.fullmatch(plain) is not None or (found is not None and found["id"] is not None)
 
 
 def data_of(name: str, names: Iterable[str]) -> bool:
@@ -146,6 +152,22 @@ def is_human(name: str) -> bool:
     plain = plain_name(re.sub(r"[ _.-]*(\d+|(?<=[ _.-])[A-Za-z])$", "", name.strip()))
     return bool(_HUMAN.match(name)) or (called_people(plain) == 2 and not called_person_ids(plain))
 
+
+def could_be_systems(names: Sequence[str]) -> bool:
+    """Whether the annotators in names of columns could be systems that are rated: ``dense, bm25, hybrid``.
+
+    Initials, first names, numbered names, and names in capitals or with a capital, are those of people.
+    """
+    if human_names(names) or model_names(names) or len({stem(plain_name(n)) for n in names}) == 1:
+        return False
+    known = [n for n in names if called(plain_name(n), "rated")]
+    unlike = [n for n in names if n in known or (len(n) > MOST_INITIALS and n == n.lower()
+              and not called(plain_name(n), "first names"))]  # fmt: skip
+    return bool(known) or 2 * len(unlike) > len(names)
+
+
+MOST_INITIALS = 3
+"""Letters of initials and of the shortest names."""
 
 _BETWEEN = (" / ", "__", ": ", " - ", "/", ":", "_", "-", ".", " ")
 
@@ -235,8 +257,28 @@ def criteria_of_one(names: Sequence[str]) -> CrossedNames | None:
     return None
 
 
+_IN_BRACKETS = re.compile(r"\([^()]*\)|\[[^][]*\]")
+_MASK = {ord(mark): 0xE000 + ord(mark) for mark in "/_:-. "}
+
+
+def _masked(name: str) -> str:
+    """A name with other characters for the marks in brackets, which separate no parts: ``conflict(0/1)_coder1``."""
+    return _IN_BRACKETS.sub(lambda found: found[0].translate(_MASK), name)
+
+
 def crossed_names(names: Sequence[str]) -> CrossedNames | None:
     """How column names combine an annotator and a criterion, ``ann_clarity``; None if they do not."""
+    found = _crossed([*map(_masked, names)])
+    if found is None:
+        return None
+    back = {code: chr(mark) for mark, code in _MASK.items()}
+    own = {name: found.annotator_of[_masked(name)].translate(back) for name in names}
+    unnamed = tuple(name for name in names if _masked(name) in found.unnamed)
+    return CrossedNames(found.template, own, found.ambiguity.translate(back), unnamed)
+
+
+def _crossed(names: Sequence[str]) -> CrossedNames | None:
+    """How names without marks in brackets combine an annotator and a criterion; None if they do not."""
     if (found := _crossed_with_unnamed(names)) is not None:
         return found
     for mark in _BETWEEN:
@@ -303,8 +345,8 @@ def crossed_part(names: Sequence[str]) -> list[str]:
     for mark in _BETWEEN:
         for split in (str.partition, str.rpartition):
             groups: list[dict[str, tuple[str, ...]]] = []
-            for name in (n for n in names if mark in n):
-                pair = tuple(part.strip() for part in split(name, mark)[::2])
+            for name in (n for n in names if mark in _masked(n)):
+                pair = tuple(part.strip() for part in split(_masked(name), mark)[::2])
                 near = [g for g in groups if any(pair[0] == p[0] or pair[1] == p[1] for p in g.values())]
                 joined = {k: p for g in near for k, p in g.items()} | {name: pair}
                 groups = [joined, *(g for g in groups if g not in near)]
@@ -315,8 +357,10 @@ def crossed_part(names: Sequence[str]) -> list[str]:
     return best
 
 
-def _names_people(side: Sequence[str]) -> int:
-    return 2 * bool(model_names(side)) + all(_HUMAN.match(n) for n in side)
+def _names_people(side: Sequence[str]) -> float:
+    """How surely the parts of names are annotators: ``coder1`` more than ``human_role``, which goes on."""
+    alone = all(re.fullmatch(r"(?i)[ _.-]?(\d+|[a-z])?", n[at.end() :]) for n in side if (at := _HUMAN.match(n)))
+    return 2 * bool(model_names(side)) + all(_HUMAN.match(n) for n in side) * (1 + 0.5 * alone)
 
 
 def _are_repeats(side: Sequence[str]) -> bool:

@@ -15,7 +15,16 @@ from assay.data.names import KINDS, model_names, possible_judges
 from assay.data.structure.cells import ColumnView
 from assay.data.structure.probabilities import PREFIXES, probability_columns
 from assay.data.structure.readings import MOST_CHOICES
-from assay.data.structure.role_names import BY_NAME, NUMBERED, called, called_people, data_of, human_names, plain_name
+from assay.data.structure.role_names import (
+    BY_NAME,
+    NUMBERED,
+    called,
+    called_people,
+    data_of,
+    human_names,
+    is_human,
+    plain_name,
+)
 from assay.data.structure.roles import Choice, Doubt, RoleKind, Stated, quote
 from assay.data.values import MOST_CATEGORIES
 from assay.errors import counted
@@ -66,6 +75,48 @@ class TableSearch:
 
     def _is_system(self, name: str) -> bool:
         return called(self.plain[name], "system")
+
+    def _names_judges(self, name: str) -> bool:
+        """Whether a column called as judges are has names of models alone: it says who answered, and holds no labels.
+
+        Next to votes of people for models, a judge's are names of models, too.
+        """
+        view, plain = self.views[name], self.plain[name]
+        if (
+            not called(plain, "judge")
+            or not view.is_text
+            or name in {*self.stated.people, *(self.stated.columns or ())}
+        ):
+            return False
+        cells = view.distinct.to_list()
+        votes = any(is_human(n) and {*v.distinct.to_list()} & {*cells} for n, v in self.views.items() if n != name)
+        return 0 < len(cells) <= MOST_PEOPLE and model_names(cells, cells) == cells and not votes
+
+    def _statistics(self) -> list[str]:
+        """The columns of statistics, such as kappa, in a table that has no other column which could hold labels."""
+        stated = self.stated
+        roles = {role for role in ("item", "annotator", "label", "criterion") if getattr(stated, role) is not None}
+        if roles - stated.by_name or stated.columns is not None or stated.people or stated.shape is not None:
+            return []
+        if any(called_people(plain) == 2 and self._repeats(n) for n, plain in self.plain.items()):
+            return []  # people who rate their agreement on a line
+        agreements = [n for n, v in self.views.items() if v.numeric and called(self.plain[n], "agreement")]
+        known = {n for n, plain in self.plain.items() if called(plain, "statistic")} | {*agreements}
+        if all(self.views[n].whole for n in agreements) or not all(map(self._names_things, {*self.views} - known)):
+            return []
+        return [n for n in self.views if n in known and self.views[n].numeric]
+
+    def _names_things(self, name: str) -> bool:
+        """Whether a column has names or texts, or nothing, and not labels."""
+        view, plain = self.views[name], self.plain[name]
+        if not view.filled or view.free or view.dates or view.counts_rows or (view.unique and view.is_text):
+            return True
+        if not view.is_text or called(plain, "label") or called(plain, "gold"):
+            return False
+        cells = view.distinct.to_list()
+        usual = ("item", "criterion", "system", "judge", "repeat", "condition", "item column")
+        people = called_people(plain) > 0 or len(model_names(cells)) + len(human_names(cells)) >= len(cells)
+        return people or any(called(plain, role) for role in usual)
 
     def _could_hold(self, role: str, names: Sequence[str]) -> None:
         choices = tuple((f"'{n}' is the {role}", {role: n}) for n in names[:MOST_CHOICES])
@@ -133,6 +184,8 @@ class TableSearch:
             return "probability"
         if name in self.stated.people:
             return None
+        if self._names_judges(name):
+            return "item column"
         timed = called(plain, "time stamp")
         if view.dates and (view.temporal or timed or len(view.distinct) > MOST_CATEGORIES):
             return "time stamp"

@@ -29,6 +29,7 @@ from assay.data.structure.role_names import (
     called,
     called_people,
     called_person_ids,
+    could_be_systems,
     criteria_of_one,
     crossed_names,
     crossed_part,
@@ -40,7 +41,7 @@ from assay.data.structure.role_names import (
 )
 from assay.data.structure.roles import ROWS, Choice, Doubt, Role, RoleKind, Structure, hold, quote
 from assay.data.structure.search import MOST_PEOPLE
-from assay.data.values import TICKS
+from assay.data.values import TICKS, infer_scale
 from assay.errors import listing
 
 LEAST_NUMBERED = 10
@@ -83,7 +84,7 @@ class WideSearch(LongSearch):
             self._ask_parts(parts)
         elif refused:
             self.errors.append(refused)
-        elif models and len(labels) == 1 and stated.columns is None and isinstance(item, str):
+        elif models and len(labels) == 1 and {*labels} - judges and stated.columns is None and isinstance(item, str):
             self._ask_judge_or_system(models[0], labels[0], item)
         elif len(labels) == 1 and stated.alone and stated.shape != "wide" and not judges.intersection(labels):
             self.errors.append(self._unread_objects() or words.only_column(labels[0]))
@@ -125,6 +126,8 @@ class WideSearch(LongSearch):
             self._ask_order(labels[0], crossing)
             options |= self._named_in(crossing, labels)
         options["columns"] = labels
+        if crossing is not None and self.stated.columns is None:
+            self._ask_rated(crossing, options)
         if crossing is not None and len(people) == 1:
             self._ask_one_or_several(labels, people[0], options)
         else:
@@ -191,13 +194,11 @@ class WideSearch(LongSearch):
         # A column called `human` has a person's labels, or texts of people next to those of systems.
         people = [n for n in names if is_human(n)]
         judges = [n for n in names if n not in people] or list(names)
-        template = str(options.get("split_columns", "annotator")).replace("annotator", "item")
         options["judges"] = judges
         choices: list[Choice] = [
             (words.are_judges(judges, [n for n in people if n not in judges]), {"judges": judges}),
         ]
-        for who, answer in of_one({**options, "split_columns": template}):
-            choices.append((words.columns_are_rated(list(names), who), answer))
+        choices += self._rated_columns(names, options)
         self.questions.append(Doubt(words.all_models(list(names)), tuple(choices)))
 
     def _ask_one_or_several(self, labels: Sequence[str], who: str, options: dict[str, Any]) -> None:
@@ -213,6 +214,21 @@ class WideSearch(LongSearch):
         if len(alike) > 1:
             choices.append((words.columns_are_annotators(alike), several))
         self.questions.append(Doubt(words.one_annotator_or_several(labels, who), tuple(choices)))
+
+    def _ask_rated(self, crossing: CrossedNames, options: Mapping[str, Any]) -> None:
+        """Ask whether the annotators in names of columns are those, or systems whose outputs one annotator rated."""
+        names = crossing.annotators
+        if self.stated.people or "criterion" not in crossing.template or not could_be_systems(names):
+            return
+        choices: list[Choice] = [(words.columns_are_annotators(names), {"columns": options["columns"]})]
+        choices += self._rated_columns(names, options)
+        self.questions.append(Doubt(words.people_or_systems(names), tuple(choices)))
+
+    def _rated_columns(self, names: Sequence[str], options: Mapping[str, Any]) -> list[Choice]:
+        """The readings in which names of columns say what one human or judge rated."""
+        template = str(options.get("split_columns", "annotator")).replace("annotator", "item")
+        given = {**options, "split_columns": template}
+        return [(words.columns_are_rated([*names], who), answer) for who, answer in of_one(given)]
 
     def _named_in(self, crossing: CrossedNames, labels: Sequence[str]) -> dict[str, list[str]]:
         """The annotators of columns that the user names; asks about columns that do not name theirs."""
@@ -265,7 +281,16 @@ class WideSearch(LongSearch):
         """Ask whether the models of a column gave the labels of another one, or wrote what a person labelled."""
         models = [str(cell) for cell in self.views[who].distinct.to_list()]
         answers = {"layout": "long", "item": item, "annotator": who, "label": label, "judges": models}
-        choices = [(words.are_judges(models), answers), *self._rated(who, (item,), [label])]
+        further = [n for n, v in self.views.items() if n not in (who, label, item) and v.could_be_labels
+                   and v.is_text and self.views[label].is_text and 2 <= v.n_values <= MOST_SHARED_VALUES
+                   and self._by_name(n) in (None, "item column")]  # fmt: skip
+        every = [n for n in self.views if n in (label, *further)]
+        both = f"{words.are_judges(models)}; {words.labels_are(every)}", answers | {"label": every}
+        choices = [
+            (words.are_judges(models), answers),
+            *([both] if further else []),
+            *self._rated(who, (item,), [label]),
+        ]
         self.questions.append(Doubt(words.judges_or_systems(who), tuple(choices)))
 
     def _ask_people_or_questions(self, labels: list[str], options: Mapping[str, Any]) -> None:
@@ -322,7 +347,11 @@ class WideSearch(LongSearch):
         """Ask which part of each name is the annotator, if the names do not show it."""
         if crossing.ambiguity:
             templates = (crossing.template, _swapped(crossing.template))
-            choices = tuple((words.split_names(name, one), {"split_columns": one}) for one in templates)
+            who = crossing.annotator_of[name]
+            at = name.find(who) if crossing.template.startswith("annotator") else name.rfind(who)
+            mark = len(re.sub("annotator|criterion|repeat", "", crossing.template))
+            parts = (who, name[at + len(who) + mark :]) if at == 0 else (name[: at - mark], who)
+            choices = tuple((words.split_names(name, one, parts), {"split_columns": one}) for one in templates)
             self.questions.append(Doubt(words.crossed_columns(crossing.ambiguity), choices))
 
     def _ask_numbers(self, labels: list[str]) -> None:
@@ -452,6 +481,11 @@ class WideSearch(LongSearch):
         groups = scale_groups(open_, self.views)
         if not groups:
             return [], None
+        if (crossing := self._crossed_scales(open_, groups)) is not None:
+            names = list(crossing.annotator_of)
+            for name in (n for n in open_ if n not in names):
+                roles[name] = ("item column", self._why_metadata(name))
+            return names, crossing
         best = max(groups, key=lambda g: (len(g), any(n in known for n in g), -open_.index(g[0])))
         rivals = [g for g in groups if g is not best and len(g) == len(best)]
         best = self._without_constants(best, known)
@@ -484,6 +518,38 @@ class WideSearch(LongSearch):
             said = words.left_out(siblings, self.views[siblings[0]].examples(), best)
             self.questions.append(Doubt(said, choices))
         return best, crossing
+
+    def _crossed_scales(self, open_: list[str], groups: Sequence[list[str]]) -> CrossedNames | None:
+        """How columns combine an annotator and a criterion, if criteria have several scales: asks which are labels."""
+        names = open_ if crossed_names(open_) else crossed_part(open_)
+        found = crossed_names(names)
+        who = [] if found is None else found.annotators
+        if found is None or found.unnamed or found.ambiguity or {*human_names(who), *model_names(who)} != {*who}:
+            return None
+        first = found.template.startswith("annotator")
+        mark = found.template.removeprefix("annotator").removesuffix("annotator").replace("criterion", "")
+        criteria: dict[str, list[str]] = {}
+        for name, one in found.annotator_of.items():
+            rest = name.removeprefix(f"{one}{mark}") if first else name.removesuffix(f"{mark}{one}")
+            criteria.setdefault(rest.strip(), []).append(name)
+        whole = all(any({*own} <= {*g} for g in groups) and len(own) == len(who) for own in criteria.values())
+        parts = [part for g in groups if (part := [n for n in g if n in names])]
+        if not whole or len(parts) < 2 or "repeat" in found.template:
+            return None
+        split = {"split_columns": found.template}
+        every: dict[str, Any] = {"columns": names, **split}
+        if len({self.views[n].is_text for n in names}) > 1:
+            every["scale"] = {c: self._scale_of(own) for c, own in criteria.items()}
+        choices = [(words.labels_are(names), every), *((words.labels_are(g), {"columns": g, **split}) for g in parts)]
+        self.questions.append(Doubt(words.several_scales(parts), tuple(choices[:MOST_CHOICES])))
+        return found
+
+    def _scale_of(self, columns: Sequence[str]) -> str:
+        """The inferred scale of one criterion, as an option."""
+        views = [self.views[n] for n in columns]
+        numbers = [v.numbers.cast(pl.Float64) for v in views if v.numbers is not None]
+        cells = numbers if len(numbers) == len(views) else [v.texts for v in views]
+        return infer_scale(pl.concat([one.drop_nulls().rename("") for one in cells]), None)[0].spec
 
     def _without_constants(self, labels: list[str], known: Sequence[str]) -> list[str]:
         """Labels without columns of one value, such as a number of the task, next to numbered columns that vary."""
