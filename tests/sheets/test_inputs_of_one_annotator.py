@@ -162,3 +162,21 @@ def test_names_of_annotators_are_no_criteria(names: tuple[str, ...]) -> None:
     table = pl.DataFrame({"id": range(30), names[0]: [1 + k % 5 for k in range(30)],
                           names[1]: [1 + k * k % 5 for k in range(30)]})  # fmt: skip
     assert not any("criteria" in error for error in assay.look(table).errors)
+
+
+def test_files_of_a_person_and_of_a_judge_are_joined(tmp_path: Path) -> None:
+    """Each file names its annotator in its columns, or by its own name."""
+    columns = of_criteria(np.random.default_rng(3))
+    about = {"id": [f"q{k}" for k in range(40)]}
+    files = {"human": {f"human_{name}": own for name, own in columns.items()},
+             "model": {f"{name}_llm": own[::-1] for name, own in columns.items()},
+             "judge": {name: own[::-1] for name, own in columns.items()}}  # fmt: skip
+    for name, own in files.items():
+        pl.DataFrame(about | own).write_csv(tmp_path / f"{name}.csv")
+    human, model, judge = (tmp_path / f"{name}.csv" for name in files)
+    with pytest.raises(DataError, match="'llm' could be a judge"):
+        assay.read([human, model])
+    read = assay.read([human, model], judges=["llm"])
+    assert (read.humans, read.judges, read.criteria, len(read)) == (("human",), ("llm",), CRITERIA, 240)
+    read = assay.read([human, judge], judges=["judge"])
+    assert (read.humans, read.judges, read.criteria, len(read)) == (("human",), ("judge",), CRITERIA, 240)

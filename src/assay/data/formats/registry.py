@@ -733,16 +733,17 @@ def join_tables(parts: Sequence[Rows], settings: ReadSettings) -> tuple[Rows, Re
 
 
 def _named_by_files(parts: list[Rows], sources: Sequence[Rows], settings: ReadSettings) -> list[Rows]:
-    """Name annotators by their files where columns of labels are called ``score``, or as criteria in all files."""
+    """Name annotators by their files where columns of labels are called ``score``, or as criteria of other files."""
     names = [part.labels["annotator"].cast(pl.String).unique().to_list() for part in parts]
     items = [part.labels["item"].cast(pl.String).unique() for part in parts]
     people = settings.people
     files = [_file_name(part.reading.source) for part in parts]
+    criteria = [{*p.labels["criterion"].unique()} for p in parts if "criterion" in p.labels.columns]
     sheets = not (settings.sheet is None or isinstance(settings.sheet, str))
     alike, made = len({frozenset(own) for own in names}) == 1, []
     for k, (part, own) in enumerate(zip(parts, names, strict=True)):
         usual = ["label", *(["questions"] if alike else [])]
-        unnamed = all(any(called(plain_name(name), role) for role in usual) for name in own)
+        unnamed = all(any(called(plain_name(name), role) for role in usual) for name in own) or {*own} in criteria
         others = pl.concat([one for i, one in enumerate(items) if i != k])
         wide = set(own) <= {*sources[k].labels.columns} - people and len(set(files)) == len(files)
         if unnamed and wide and "criterion" not in part.labels.columns and items[k].is_in(others.implode()).any():

@@ -204,9 +204,11 @@ class WideSearch(LongSearch):
     def _ask_one_or_several(self, labels: Sequence[str], who: str, options: dict[str, Any]) -> None:
         """Ask whether columns that name the same annotator are criteria, or annotators."""
         judge = {"judges": [who]} if model_names([who]) else {}
-        options |= judge
-        if self.stated.people == {who}:
+        if self.stated.people == {who} or not self.stated.alone:
+            # One of several files has the labels of one annotator.
+            self.name_judges([who], options)
             return
+        options |= judge
         alike = [n for n in labels if on_one_scale(self.views[n], self.views[labels[0]])]
         several = {"layout": "wide", "item": options.get("item", "item"), "columns": alike}
         several |= {"judges": alike} if judge else {}
