@@ -72,6 +72,7 @@ def test_a_page_prints_what_it_says(
     assert capsys.readouterr().out == blocks(ROOT / name, "text")[0]
 
 
+@pytest.mark.slow
 def test_the_tutorial_shows_what_look_prints(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

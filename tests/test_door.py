@@ -151,6 +151,7 @@ def test_question_reads_the_judge_that_it_names_as_a_judge(name: str, tmp_path: 
         assert ASKED[name](source).signature == wanted
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "source"),
     [
@@ -177,6 +178,7 @@ def test_drift_reads_anchors_of_a_path_or_frame() -> None:
     assert assay.drift(table, table, anchors=one_model(), judge="gpt-4o").summary().splitlines()[:-1] == wanted
 
 
+@pytest.mark.slow
 def test_question_takes_all_models_that_it_names() -> None:
     wanted = assay.read(LABELS, judges=["gpt-4o", "llama"])
     for source in (LABELS, pl.read_csv(LABELS)):
@@ -224,6 +226,7 @@ def test_question_refuses_an_option_of_reading_with_calls_that_name_all_models(
         assay.alt_test(frame, judges=["gpt-4"], epsilon=0.1)
 
 
+@pytest.mark.slow
 def test_question_names_a_judge_of_any_name() -> None:
     frame = one_model().with_columns(worker=pl.col("worker").replace({"gpt-4o": "zed"}))
     assert assay.alt_test(frame, "zed", epsilon=0.1).n_annotators == 3
@@ -238,6 +241,7 @@ def test_question_names_a_judge_of_any_name() -> None:
         assay.alt_test(told, "ann", epsilon=0.1)
 
 
+@pytest.mark.slow
 def test_question_refuses_an_unclear_table_with_a_call_that_works() -> None:
     frame = one_model().with_columns(stars=pl.when(pl.int_range(pl.len()) == 9).then(pl.lit("-")).otherwise("stars"))
     with pytest.raises(DataError, match=r"If that is right, read the table first: (.*)$") as refused:

@@ -493,6 +493,7 @@ def of_plain(name: str) -> Any:
     return ask(BY_NAME[name], dict(BY_NAME[name].base), plain())
 
 
+@pytest.mark.slow
 @WITH_LABELS
 def test_chunks_give_the_same_digits_or_one_sentence(name, chunks):
     question = BY_NAME[name]

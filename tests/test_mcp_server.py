@@ -47,6 +47,7 @@ def tools(folder: Path) -> Tools:
     return Tools(folder)
 
 
+@pytest.mark.slow
 def test_tools_give_the_results_of_the_functions(tools: Tools, folder: Path) -> None:
     labels = assay.read(folder / "labels.csv", **READING)
     found = tools.alt_test("labels.csv", "gpt-4o", expertise="crowd", reading=READING, options=QUICK)

@@ -54,6 +54,7 @@ def test_no_command_grants_what_the_verdict_refuses(judge):
     assert not compared.lead_is_clear
 
 
+@pytest.mark.slow
 def test_commands_grant_what_the_verdict_grants():
     labels = study(1)
     assert assay.alt_test(labels, "good", epsilon=0.2).verdict == "replace"
@@ -72,6 +73,7 @@ def test_an_estimate_warns_of_a_judge_that_matches_one_annotator():
     assert any(note.startswith("provenance: labels from a file") for note in found.run.notes)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("judge", USELESS)
 def test_a_gate_passes_no_useless_judge(judge, tmp_path: Path):
     labels = study(1)

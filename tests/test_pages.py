@@ -58,6 +58,7 @@ def test_commands_and_options_have_help() -> None:
             assert (argument.parameter.help or "").strip(), f"{name} {argument.name}"
 
 
+@pytest.mark.slow
 def test_every_command_is_on_its_page_and_in_a_how_to_or_the_readme() -> None:
     page = (DOCS / "commands.md").read_text()
     texts = [p.read_text() for p in DOCS.glob("*.md") if p.name not in NO_HOW_TO]

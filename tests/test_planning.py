@@ -159,6 +159,7 @@ def test_hopeless_judge_is_never_replace():
     assert 0 < row["high"] < 0.01
 
 
+@pytest.mark.slow
 def test_shares_sum_to_one_and_are_in_intervals():
     table = assay.plan.alt_test((30, 80), (2, 3, 6), n_studies=200, seed=2).table
     assert table.height == 2 * 3 * 3
@@ -179,6 +180,7 @@ def test_plan_interval_is_wilson():
     assert (low[0], high[0]) == pytest.approx((0.490, 0.943), abs=5e-4)
 
 
+@pytest.mark.slow
 def test_smaller_study_is_prefix_of_larger():
     alone = assay.plan.alt_test(50, 3, epsilon=0.1, n_studies=100, seed=4)
     # 600,000 labels are drawn at once, so 100 studies of 200 items by 3 are one block in both.
@@ -481,6 +483,7 @@ def test_plot_has_line_per_epsilon_and_panel():
     assert len([line for line in ax.lines if line.get_label().startswith("ε")]) == 4
 
 
+@pytest.mark.slow
 def test_plot_draws_power_interval_and_required_power():
     rows = [(k, e, n, n / 100 + e) for k in (3, 5) for e in (0.1, 0.2) for n in (60, 30)]
     outcomes = pl.DataFrame(rows, schema=["n_annotators", "epsilon", "n_items", "estimate"], orient="row")

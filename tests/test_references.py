@@ -236,6 +236,7 @@ def scored(frame: pl.DataFrame) -> list[tuple[str, str, float]]:
     return [(r["first"], r["second"], (1 - r["label"]) / 2) for r in frame.iter_rows(named=True)]
 
 
+@pytest.mark.slow
 def test_bradley_terry_by_iterations_and_its_intervals_by_drawing_items():
     frame = votes(60, 1)
     by_item = [scored(part) for part in frame.partition_by("item", maintain_order=True)]

@@ -110,6 +110,7 @@ def test_twenty_rewritings_are_tried() -> None:
     assert len(ASKED) >= 20
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("way", REWRITINGS)
 @pytest.mark.parametrize("name", QUICK)
 def test_writing_changes_no_number(name: str, way: str, tmp_path: Path) -> None:

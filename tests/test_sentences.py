@@ -55,6 +55,7 @@ def test_a_coefficient_names_two_annotators_and_counts_more():
     assert bare.summary().splitlines()[0] == f"{two.title}: {said(two.estimate, 3)}, no interval: why not."
 
 
+@pytest.mark.slow
 def test_judge_comparisons_distinguish_better_worse_and_undecided():
     found = assay.agreement(judged(), who=["human pairs"], n_resamples=200)
     assert found.differences.filter(pl.col("coefficient") == found.headline)["judge"].to_list() == ["good", "poor"]

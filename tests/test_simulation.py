@@ -144,6 +144,7 @@ def test_more_than_26_categories_have_names():
 # -- laws ---------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @given(
     seed=st.integers(0, 2**32),
     n_items=st.integers(1, 40),

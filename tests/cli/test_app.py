@@ -57,6 +57,7 @@ def test_csv_option_prints_all_digits(run: Run, table: str) -> None:
     assert {"estimate", "low", "high", "n", "p_adjusted"} <= set(rows[0])
 
 
+@pytest.mark.slow
 def test_fail_under_sets_exit_status(run: Run, table: str) -> None:
     arguments = ("alt-test", table, *COLUMNS, "--expertise", "crowd", "--judge")
     assert run(*arguments, "gpt-4o", "--fail-under", "0.5")[0] == 0
@@ -65,6 +66,7 @@ def test_fail_under_sets_exit_status(run: Run, table: str) -> None:
     assert run(*arguments[:-1], "--fail-under", "0.5")[0] == 1  # one judge of two is below it
 
 
+@pytest.mark.slow
 def test_alt_test_tests_criteria_separately(run: Run, tmp_path: Path) -> None:
     path = tmp_path / "labels.csv"
     assay.simulate(n_items=50, criteria=["clear", "true"], seed=1).labels.write_csv(path)
@@ -271,6 +273,7 @@ def test_help_entry_wraps_long_names() -> None:
     assert entry("--a", "x" * 54 + " y") == [f"  --a{' ' * 21}{'x' * 54}", f"{' ' * 26}y"]
 
 
+@pytest.mark.slow
 def test_short_help_lists_question_before_reading(run: Run) -> None:
     out = run("report", "--help")[1]
     assert out.index("--epsilon") < out.index("--item") < out.index("--json")
@@ -361,6 +364,7 @@ def test_ideas_page_has_available_parts(run: Run, tmp_path: Path) -> None:
         assert ("same odd-one-out choice on" in out) == ("agreement" in parts)
 
 
+@pytest.mark.slow
 def test_agreement_names_coefficient_in_header_or_rows(run: Run, table: str) -> None:
     for names, several in (("cohen-kappa", False), ("cohen-kappa,scott-pi", True)):
         code, out, err = run(

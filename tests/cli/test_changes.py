@@ -66,6 +66,7 @@ def test_judge_keeps_answers_with_same_question(run: Run, edited: Path) -> None:
     assert versions(edited) == [(1, 1)]
 
 
+@pytest.mark.slow
 def test_new_version_and_same_question_exclude_each_other(run: Run, edited: Path) -> None:
     code, _, err = run("judge", edited, "--same-question", "--new-version")
     assert code == 2

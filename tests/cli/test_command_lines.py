@@ -176,6 +176,7 @@ def here(files: Path, sketches: None, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(files)
 
 
+@pytest.mark.slow
 def test_command_lines_answer_or_refuse(run: Run, here: None) -> None:
     of_all(run, range(0, ALL, ALL // SHARE))
 

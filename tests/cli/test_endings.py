@@ -219,6 +219,7 @@ def test_progress_bar_is_absent_without_terminal() -> None:
         assert tell is None
 
 
+@pytest.mark.slow
 def test_install_completion_writes_script(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HOME", str(tmp_path))  # its .bashrc loads the script
     few = {group: [row for row in rows if row.name in ("alt-test", "judge")] for group, rows in cli.COMMANDS.items()}

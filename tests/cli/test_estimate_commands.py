@@ -49,6 +49,7 @@ def test_commands_with_one_judge_refuse_two(run, source):
         assert f"{rule} one judge; --only names 2" in err
 
 
+@pytest.mark.slow
 def test_drift_compares_runs_in_order(run, source, tmp_path):
     runs = [assay.read(source / name, **READING) for name in ("all.csv", "later.csv")]
     for extra, anchors in (((), {}), (("--anchors", source / "all.csv"), {"anchors": runs[0]})):

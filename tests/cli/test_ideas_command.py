@@ -28,6 +28,7 @@ def said(capsys: pytest.CaptureFixture[str], *given: str) -> str:
     return capsys.readouterr().out
 
 
+@pytest.mark.slow
 def test_ideas_reads_file_of_choices_as_measure(apart, capsys):
     """A file of choices is read with any annotators; ρ is the same as from one table."""
     alone = said(capsys, str(apart / "people.csv"), "--measures", str(apart / "judge.csv"))
@@ -79,6 +80,7 @@ def test_ideas_table_omits_summary_columns(apart, capsys):
     assert head.split() == ["measure", "verdict", "ρ", "share", "p", "same", "texts"]
 
 
+@pytest.mark.slow
 def test_several_values_of_an_option_are_a_sweep(capsys):
     """As a mapping of settings in Python."""
     import assay

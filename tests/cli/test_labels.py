@@ -106,6 +106,7 @@ def look(scale: str, *people: str, judges: tuple[str, ...] = ()) -> Look:
     return assay.look(frame, scale=scale, **({"judges": list(judges)} if judges else {}))
 
 
+@pytest.mark.slow
 def test_command_for_chooses_first_analysis():
     one = ["a.csv"]
     assert command_for(look("1-5", "ann"), one) is None
@@ -143,6 +144,7 @@ def test_agreement_names_both_raters_in_one_column(agreement_rows):
     ]  # fmt: skip
 
 
+@pytest.mark.slow
 def test_agreement_prints_headline_coefficient_without_pairs(agreement_rows):
     brief = agreement_rows()
     assert brief[0] == "humans"

@@ -95,6 +95,7 @@ def test_separability_sweep_writes_page(run, tmp_path):
     assert [row["value"] for row in hot["table"]] == ["temperature = 1.0, K = 3, C = 9", "2", "4", "0.5"]
 
 
+@pytest.mark.slow
 def test_consistency_command_measures_strength(run):
     code, out, _ = run("consistency", EXAMPLE, *VOTES, "--measure", "strength", "--by", "separability")
     assert code == 0

@@ -89,6 +89,7 @@ def called(monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
 READ = ("--item", "id", "--annotator", "worker", "--label", "stars", "--judges", "gpt-4o,llama", "--scale", "1-5")
 
 
+@pytest.mark.slow
 def test_options_pass_only_given_values(run: Run, table: str, called: dict[str, Any]) -> None:
     assert run("alt-test", table, *READ, "--judge", "llama", "--epsilon", ".1")[0] == 130
     assert called == {"epsilon": 0.1}

@@ -281,6 +281,7 @@ def test_progress_bar_escapes_markup(monkeypatch):
     assert f"[red]m[/nope] {WRITTEN_OUT}" in terminal.getvalue()
 
 
+@pytest.mark.slow
 def test_only_output_module_prints():
     # Other text goes through say() and note(), which escape control characters.
     folder = Path(output.__file__).parent

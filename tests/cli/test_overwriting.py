@@ -176,6 +176,7 @@ def test_command_defaults() -> None:
     }  # fmt: skip
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("case", WRITERS)
 @pytest.mark.parametrize("name", [pytest.param("x.pdf", marks=pytest.mark.slow), "x"])
 def test_wrong_suffix_is_refused(run: Run, desk: Path, case: str, name: str) -> None:

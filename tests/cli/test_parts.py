@@ -229,6 +229,7 @@ def test_study_without_interim_analyses_counts_none(run: Run, study: Path) -> No
         assert store.setting("looks") is None
 
 
+@pytest.mark.slow
 def test_study_item_ids_are_not_split(run: Run, study: Path) -> None:
     whole = {name: f"img{i // 2}__{'Color' if i % 2 else 'Border'}" for i, name in enumerate(NAMES)}
     for file in ("items.csv", "labels.csv", "replies.jsonl"):

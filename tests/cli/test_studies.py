@@ -459,6 +459,7 @@ def test_restore_refuses_damaged_backup(tmp_path, kind):
     assert not (tmp_path / "new").exists()
 
 
+@pytest.mark.slow
 def test_links_prints_named_or_all(invited, run):
     code, out, _ = run("people", "links", invited, "--base-url", "https://study.example")
     lines = [line.split("\t") for line in out.splitlines()]

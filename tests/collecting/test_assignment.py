@@ -130,6 +130,7 @@ def clock(monkeypatch):
     return Clock
 
 
+@pytest.mark.slow
 def test_every_annotator_answers_all_items_in_a_separate_order(site):
     made = site()
     first, second = made.work("ana"), made.work("ben")
@@ -329,6 +330,7 @@ def test_hold_fills_every_place_after_replacement_of_annotators(site, clock, see
     assert Counter(simulated.answered.values()) == {3: 24}
 
 
+@pytest.mark.slow
 def test_open_places_agree_with_all_tasks(site, clock):
     made, quota = site("overlap: 2\nquota: 7", items=12, seed=1), 7
     chance = random.Random(2)
@@ -408,6 +410,7 @@ def test_safe_items_lose_no_place(data):
         assert safe == expected
 
 
+@pytest.mark.slow
 def test_overlap_by_group(site):
     made = site("overlap: {job: {nurse: 1, doctor: 2}}", items=4)
     for name, job in (("ana", "nurse"), ("ben", "nurse"), ("chi", "doctor"), ("dan", "doctor"), ("eva", "doctor")):
@@ -420,6 +423,7 @@ def test_overlap_by_group(site):
         made.person("fay", job="clerk")
 
 
+@pytest.mark.slow
 def test_expired_place_is_reassigned_and_late_answer_is_extra(site, clock):
     made = site("overlap: 1", items=1)
     (late,) = made.tasks("ana", made.hold("ana").pages)
@@ -466,6 +470,7 @@ def test_skipped_item_is_reassigned(site):
     assert made.answer("ana", again).extra
 
 
+@pytest.mark.slow
 def test_checks_come_after_n_items_and_do_not_count(site, tmp_path):
     folder = tmp_path / "study0"
     folder.mkdir()
@@ -966,6 +971,7 @@ def test_progress_counts_added_questions_if_total_is_known(monkeypatch, counted,
     assert (found["done"], found["total"]) == wanted
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("people", "overlap", "wanted"),
     [
@@ -1279,6 +1285,7 @@ def test_last_session_ends_the_study(monkeypatch):
     assert (found.session.number, found.end.kind) == (2, "done")
 
 
+@pytest.mark.slow
 def test_hold_recounts_places_after_a_fiftieth_of_the_empty_ones(site, monkeypatch):
     made = site("overlap: 2\nquota: 20", items=100)  # 200 places for ten people: with 1 pair, never few enough
     for name in "abcdefghij":

@@ -230,6 +230,7 @@ def test_few_annotators_are_not_compared(tmp_path: Path) -> None:
         assert "2 of 5 annotators have 10 answers" in sheet
 
 
+@pytest.mark.slow
 def test_study_without_answers_has_a_dashboard(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     with Served(study(tmp_path / "new"), ("ana",)) as page:
         assert page.lead().send("GET", "/lead").status == 200

@@ -84,6 +84,7 @@ def test_added_question_can_be_asked_alone_about_answered_items(serve: Any) -> N
         assert {row.role for row in now.rows(tables.tasks)} == {"item", "addition"}
 
 
+@pytest.mark.slow
 def test_added_question_is_asked_with_new_items_and_alone_about_earlier_ones(serve: Any) -> None:
     first = serve(items=6, people={"ahead": 1, "quota": 6, "overlap": 1})
     ana = first.annotator()
@@ -205,6 +206,7 @@ def test_same_question_keeps_answers_to_the_old_text(serve: Any) -> None:
         assert len(now.annotator().work()) == 1
 
 
+@pytest.mark.slow
 def test_spans_of_an_old_text_do_not_count_for_the_new_one(serve: Any) -> None:
     asked = {"name": "names", "text": "?", "scale": "spans:person", "of": "text", "show": ["text"]}
     items = [{"item": f"i00{k}", "text": "Ada and Bob.", "year": 2020} for k in range(2)]
@@ -229,6 +231,7 @@ def test_spans_of_an_old_text_do_not_count_for_the_new_one(serve: Any) -> None:
 # -- a link is ended ------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("how", ["end", "exclude"])
 def test_revoked_link_frees_places_at_once(serve: Any, how: str) -> None:
     page = serve(items=4, people={"overlap": 1, "ahead": 3}, who=("ana", "ben"))
@@ -260,6 +263,7 @@ def test_readmitted_person_continues_with_free_items(serve: Any) -> None:
     assert {task.id for task in mine} < {task.id for task in held}
 
 
+@pytest.mark.slow
 def test_page_checks_its_link(serve: Any) -> None:
     page = serve(who=("ana", "ben"))
     ana, ben = page.annotator("ana"), page.annotator("ben")

@@ -95,6 +95,7 @@ def test_repeated_item_closes_its_first_answer(serve: Callable[..., Served]) -> 
     assert later.questions[0].given is not None, "the later pages are still open"
 
 
+@pytest.mark.slow
 def test_repeated_save_is_acknowledged_after_the_session_closed(serve: Callable[..., Served]) -> None:
     page = serve(items=1, **TWO_SCALES)
     ana = page.annotator()
@@ -119,6 +120,7 @@ def test_reopened_item_is_answered_in_a_closed_session(serve: Callable[..., Serv
     assert ana.answer(back, {back.questions[0].id: 2}, revision=3).json()["error"] == "closed"
 
 
+@pytest.mark.slow
 def test_first_answer_in_transit_is_kept(serve: Callable[..., Served], clock: Any) -> None:
     """Assigned in session 1, answered offline, sent when its place was taken and session 2 had begun."""
     page = serve(items=1, who=("ana", "ben"), people={"overlap": 1, "days_apart": 0}, **TWO_SCALES)
@@ -131,6 +133,7 @@ def test_first_answer_in_transit_is_kept(serve: Callable[..., Served], clock: An
     assert (reply.status, reply.json()["extra"]) == (200, True)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("after", [0, 1])
 def test_earlier_pages_are_accessible_without_sessions(serve: Callable[..., Served], after: int) -> None:
     page = serve(items=3, questions=TWO_SCALES["questions"])

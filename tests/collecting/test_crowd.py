@@ -143,6 +143,7 @@ def test_mechanical_turk_has_its_own_parameters(serve: Callable[..., Served]) ->
     assert "href" not in end
 
 
+@pytest.mark.slow
 def test_open_entry_gives_each_browser_one_place(serve: Callable[..., Served]) -> None:
     page = serve(who=(), items=2, people={"crowd": {"platform": "open", "places": 2}})
     ana = Worker(page, "")
@@ -154,6 +155,7 @@ def test_open_entry_gives_each_browser_one_place(serve: Callable[..., Served]) -
     assert row.person.startswith("visitor-")
 
 
+@pytest.mark.slow
 def test_screening_question_is_asked_once(serve: Callable[..., Served]) -> None:
     screening = {"job": {"Are you a nurse?": {"yes": True, "no": False}}}
     page = serve(who=(), people={"crowd": crowd(), "ask": {"screening": screening}})
@@ -208,6 +210,7 @@ def test_leaving_participant_decides_about_their_answers(serve: Callable[..., Se
     assert max(row.expires_at for row in held) <= now, "their items are free at once"
 
 
+@pytest.mark.slow
 def test_time_limit_ends_a_visit(serve: Callable[..., Served], clock: Clock) -> None:
     page = serve(who=(), people={"crowd": crowd(minutes=20, places=1), "pay": {"EUR": {"item": 0.6}}})
     clock.stop()
@@ -273,6 +276,7 @@ def test_participant_without_items_gets_outcome_full(serve: Callable[..., Served
     assert outcomes(page) == {"p1": "completed", "p2": "full"}
 
 
+@pytest.mark.slow
 def test_invited_annotators_and_a_crowd_share_a_study(serve: Callable[..., Served]) -> None:
     page = serve(who=("ana",), items=2, people={"crowd": crowd(), "pay": {"USD": {"item": 0.5, "hour": 6}}})
     ana = page.annotator()
@@ -333,6 +337,7 @@ def test_ids_have_the_form_of_the_platform(
     assert ("which is not a valid id" in reply.text) is not taken
 
 
+@pytest.mark.slow
 def test_open_visit_goes_on_in_the_newest_session(serve: Callable[..., Served]) -> None:
     page = serve(who=(), people={"crowd": crowd()})
     Worker(page, "p1").come()
@@ -373,6 +378,7 @@ def test_approvals_for_mechanical_turk(monkeypatch: pytest.MonkeyPatch) -> None:
     ]  # fmt: skip
 
 
+@pytest.mark.slow
 def test_pay_table_refuses_empty_study(serve: Callable[..., Served]) -> None:
     with pytest.raises(StudyError, match="there are no participants or invited annotators"):
         pay_table(serve(who=(), people={"crowd": crowd()}).design)

@@ -24,6 +24,7 @@ def in_minutes(clock: Any, minutes: int) -> str:
     return datetime.fromtimestamp(clock.stopped + 60 * minutes, UTC).isoformat()
 
 
+@pytest.mark.slow
 def test_no_items_or_answers_after_the_deadline(serve: Callable[..., Served], clock: Any) -> None:
     page = serve(items=3, people={"until": in_minutes(clock, 40)})
     ana = page.annotator()

@@ -191,6 +191,7 @@ def test_adjudicator_gets_largest_disagreement_first(serve: Callable[..., Served
     assert found["i004"] == pytest.approx(2 / 3 / 4)
 
 
+@pytest.mark.slow
 def test_adjudicator_decides_blind_and_is_not_an_annotator(serve: Callable[..., Served]) -> None:
     page = three(serve, overlap=3)
     labels = stored_annotations(page.store)
@@ -251,6 +252,7 @@ def test_blinded_answers_use_the_sides_of_the_adjudicator(serve: Callable[..., S
     assert sorted(word for word in ("left", "right") if word in said) == ["left", "right"]
 
 
+@pytest.mark.slow
 def test_lead_link_can_be_renewed(serve: Callable[..., Served]) -> None:
     page = serve()
     old, other = page.lead(), page.lead()

@@ -234,6 +234,7 @@ def test_command_does_not_contain_the_password(
     assert address.startswith("postgresql://assay@"), "SQLAlchemy writes a password as ***"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "plan",
     [

@@ -202,6 +202,7 @@ def test_quota_that_is_too_small_for_the_rest(serve: Callable[..., Served]) -> N
     assert found[1] == "2 active annotators can give at most 4 of them; invite others for the rest."
 
 
+@pytest.mark.slow
 def test_preview_counts_the_answers_that_annotators_can_give_exactly(serve: Callable[..., Served]) -> None:
     """Only Ana has not had i2 and i3, and the quota leaves her one item."""
     page = serve(items=5, people={"overlap": 1, "order": "fixed", "ahead": 1}, who=("ana", "ben", "chi"))
@@ -289,6 +290,7 @@ def test_instructions_are_a_new_version_that_annotators_compare(serve: Callable[
     assert 'dir="auto">\nRead it twice.\n\nBe fair.\n</textarea>' in lead.send("GET", SETTINGS).text
 
 
+@pytest.mark.slow
 def test_guidelines_are_the_same_question_or_a_new_version(serve: Callable[..., Served]) -> None:
     page = serve(items=3, questions=[STARS, {"name": "why", "text": "Why?", "scale": "text"}])
     answer(page, "ana", 2)
@@ -346,6 +348,7 @@ def test_triplets_are_drawn_for_a_higher_overlap(tmp_path: Path) -> None:
         assert load_study(page.folder).config.people.overlap == 1
 
 
+@pytest.mark.slow
 def test_overlap_of_each_group_is_changed(serve: Callable[..., Served]) -> None:
     page = serve(items=2, people={"overlap": {"job": 1}}, who={"ana": {"job": "nurse"}, "eva": {"job": "doctor"}})
     lead = page.lead()
@@ -428,6 +431,7 @@ def upload(lead: Annotator, name: str, content: bytes) -> Reply:
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("rows", "said"),
     [
@@ -467,6 +471,7 @@ def test_items_in_a_spreadsheet_are_not_extended(serve: Callable[..., Served]) -
     assert said.startswith("items.json cannot be extended here; add the rows to it in the study folder")
 
 
+@pytest.mark.slow
 def test_items_of_systems_are_added_in_the_folder(tmp_path: Path) -> None:
     folder = systems_study(tmp_path / "s", people={"overlap": 1})
     judge_study(load_study(folder), providers={"m1": Scripted(prefers_beta)})
@@ -482,6 +487,7 @@ def test_items_of_systems_are_added_in_the_folder(tmp_path: Path) -> None:
 # -- refusals -----------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("key", "value", "said"),
     [
@@ -553,6 +559,7 @@ def test_folder_with_another_edit_is_refused(serve: Callable[..., Served]) -> No
     assert lead.form(SETTINGS, **fields).status == 303, "a comment is no change of the study"
 
 
+@pytest.mark.slow
 def test_reader_previews_and_changes_nothing(serve: Callable[..., Served]) -> None:
     page = serve(items=2, people={"overlap": 2, "instructions": "Read it."})
     lead = page.lead()

@@ -191,6 +191,7 @@ def practise(ana: Annotator, labels: tuple[int, ...]) -> None:
         assert ana.keep(task, {task.questions[0].id: label}).json()["feedback"]
 
 
+@pytest.mark.slow
 def test_no_items_are_assigned_before_practice_is_passed(serve: Callable[..., Served]) -> None:
     page = serve(**GATED)
     ana = page.annotator()

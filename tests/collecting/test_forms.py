@@ -331,6 +331,7 @@ def test_other_values_appear_in_full(value: object) -> None:
     assert talk.text == (value if isinstance(value, str) else canonical(value))
 
 
+@pytest.mark.slow
 def test_formulas_require_libraries(serve, tmp_path, monkeypatch):
     def study(name: str, **items: object) -> Path:
         folder = write_study(tmp_path / name, items=[{"item": "i", "text": "$x^2$"}])

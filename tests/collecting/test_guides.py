@@ -120,6 +120,7 @@ def test_changed_passages_are_listed_by_part():
     assert [one.passages for one in guide_changes(one, more)] == [((False, "1: bad"),)], "a new question is no change"
 
 
+@pytest.mark.slow
 def test_annotator_sees_changes_since_they_began_and_newcomers_do_not(tmp_path):
     folder = folder_of(tmp_path / "study", {"instructions": "Read it.\n\nBe fair."})
     with Served(folder) as page:

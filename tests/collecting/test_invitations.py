@@ -34,6 +34,7 @@ from assay.study.store import tables
 from assay.study.store.people import find
 
 
+@pytest.mark.slow
 def test_link_of_another_study_with_the_same_secret_is_refused(serve: Callable[..., Served]) -> None:
     here, other = serve(), serve()
     for link in (other.links["ana"], lead_path(other.study, other.store)):
@@ -58,6 +59,7 @@ def test_two_studies_in_one_browser_are_independent(serve: Callable[..., Served]
         assert person.send("GET", "/lead").status == 200
 
 
+@pytest.mark.slow
 def test_cookies_are_http_only_and_same_site(serve: Callable[..., Served]) -> None:
     page = serve()
     for method, link in (("POST", page.links["ana"]), ("GET", page.lead().link)):
@@ -67,6 +69,7 @@ def test_cookies_are_http_only_and_same_site(serve: Callable[..., Served]) -> No
         assert "secure" not in told
 
 
+@pytest.mark.slow
 def test_unsent_answers_are_stored_by_study(serve: Callable[..., Served]) -> None:
     """One person, one secret, two studies at one address, one after the other."""
     here, other = serve(), serve()
@@ -80,6 +83,7 @@ def old_token(secret: str, salt: str, content: Any) -> str:
     return str(URLSafeTimedSerializer(secret, salt=salt, signer_kwargs=options).dumps(content))
 
 
+@pytest.mark.slow
 def test_old_links_open_a_study_with_its_own_secret(serve: Callable[..., Served]) -> None:
     page = serve()
     own = secret_of(page.store, None)
@@ -110,6 +114,7 @@ def test_copied_folder_without_store_is_another_study(tmp_path: Path) -> None:
         assert study_id(again.store) == study_id(one.store)
 
 
+@pytest.mark.slow
 def test_page_shows_who_is_signed_in(serve: Callable[..., Served]) -> None:
     page = serve(who=("Ana <i>Ruiz",), people={"consent": "Read this."})
     ana = page.annotator("Ana <i>Ruiz", join=False)
@@ -214,6 +219,7 @@ def test_link_is_valid_for_its_days_and_while_newest(monkeypatch: pytest.MonkeyP
         signer.person(token)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("back", [1, 3600, 3 * 86_400, 400 * 86_400], ids=["second", "hour", "3 days", "400 days"])
 def test_signer_accepts_links_after_the_clock_was_set_back(
     serve: Callable[..., Served], monkeypatch: pytest.MonkeyPatch, back: int

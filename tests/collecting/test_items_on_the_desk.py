@@ -119,6 +119,7 @@ def test_search_on_the_dashboard_finds_items(shown):
     assert shown.annotator("ana").send("GET", "/lead/items").status in (401, 403)
 
 
+@pytest.mark.slow
 def test_a_long_table_has_pages(tmp_path):
     with Served(write_study(tmp_path / "study", items=230, people={"overlap": 2})) as page:
         lead = page.lead()

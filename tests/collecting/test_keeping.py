@@ -211,6 +211,7 @@ def test_record_of_one_person(serve: Any, tmp_path: Path, capsys: Any) -> None:
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("until", "passed"), [("2001-02-03", True), ("2999-12-31", False)])
 def test_keep_until_is_shown_and_reported(serve: Any, capsys: Any, until: str, passed: bool) -> None:
     page: Served = serve(people={"consent": FIRST})

@@ -155,6 +155,7 @@ def test_return_address_stays_on_this_server(serve: Callable[..., Served], back:
     assert page.form("/language", language="fr", back="/work").status == 422
 
 
+@pytest.mark.slow
 def test_refusals_are_translated_and_labels_are_not(serve: Callable[..., Served]) -> None:
     page = serve(people={"language": "de"})
     ana = page.annotator()
@@ -237,6 +238,7 @@ ASK = {
 }
 
 
+@pytest.mark.slow
 def test_pages_have_no_untranslated_text(serve: Callable[..., Served], monkeypatch: pytest.MonkeyPatch) -> None:
     def pseudo(language: str) -> Catalogue:
         return replace(words("en"), language="de", name="⟦⟧", page=_Pseudo(), script=_Pseudo())

@@ -33,6 +33,7 @@ def opened(page: Served, link: str) -> Annotator:
     return visitor
 
 
+@pytest.mark.slow
 def test_further_lead_changes_the_study_and_is_named_in_the_log(page: Served) -> None:
     lead = page.lead()
     assert lead.form("/lead/leads", name="Mia", role="lead").status == 303

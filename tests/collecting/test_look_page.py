@@ -237,6 +237,7 @@ def test_report_is_stopped(tmp_path: Path) -> None:
     assert "Making the report" not in page.html("/key")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "content", "why"),
     [
@@ -300,6 +301,7 @@ def test_more_than_32_mb_and_more_than_four_files_are_refused(client: Client, mo
     )
 
 
+@pytest.mark.slow
 def test_port_in_use_is_refused(client: Client) -> None:
     port = int(client.host.rpartition(":")[2])
     with pytest.raises(AssayError, match=f"port {port} is in use"), serving(port, WORDS, command_for):
@@ -387,6 +389,7 @@ def test_old_page_makes_no_report_of_other_labels(client: Client) -> None:
     assert "in another window" not in client.do("role", file="sheet.csv", column="Ann", role="person")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["x" * 300 + ".csv", "two\0parts.csv"])
 def test_impossible_name_is_refused(client: Client, name: str) -> None:
     html = client.drop(name, SHEET)
@@ -394,6 +397,7 @@ def test_impossible_name_is_refused(client: Client, name: str) -> None:
     assert "<section" not in html
 
 
+@pytest.mark.slow
 def test_judges_are_kept_in_a_table_with_one_row_per_annotator(client: Client) -> None:
     marks = {"ann": 0, "bob": 1, "cho": 2, "helper": 1}
     rows = "".join(f"{who},{','.join(str(1 + (3 * n + j * j) % 5) for j in range(9))}\n" for who, n in marks.items())
@@ -422,6 +426,7 @@ def test_command_finds_packages_of_a_relative_path(tmp_path: Path, monkeypatch: 
     assert (tmp_path / "found").exists()
 
 
+@pytest.mark.slow
 def test_messages_name_the_controls_of_the_page(client: Client) -> None:
     nines = "".join(f"q{i},{1 + i % 5},{9 if i % 6 == 0 else 1 + i % 4}\n" for i in range(24))
     said = words(client.drop("my nines.csv", "ID,Ann,Bob\n" + nines))

@@ -125,6 +125,7 @@ def test_overview_of_small_study_by_hand(serve: Any, url: str) -> None:
     assert (flagged.task, flagged.can_reopen, flagged.practice) == (hers["i003"], True, False)
 
 
+@pytest.mark.slow
 def test_held_places_are_in_progress(serve: Any, clock: Any) -> None:
     page = serve(items=3, people={**FIXED, "overlap": 1}, who=["ana", "ben"])
     ana = page.annotator("ana")
@@ -139,6 +140,7 @@ def test_held_places_are_in_progress(serve: Any, clock: Any) -> None:
     assert look(page).short[0].answers == 2
 
 
+@pytest.mark.slow
 def test_changed_answer_adds_time_and_removed_flag_is_gone(serve: Any) -> None:
     page = serve(items=1, people={**FIXED, "overlap": 1})
     ana = page.annotator()
@@ -253,6 +255,7 @@ def test_progress_of_pairs(serve: Any) -> None:
     assert (done.pairs.short, done.short[0].answers, done.numbers.percent) == (0, 0, 100)
 
 
+@pytest.mark.slow
 def test_answers_to_earlier_questions_are_counted_separately(serve: Any) -> None:
     page = serve(items=2, people={**FIXED, "overlap": 1})
     work(page, page.annotator(), {}, most=1)
@@ -425,6 +428,7 @@ def test_error_in_agreement_does_not_break_the_overview(serve: Any, monkeypatch:
 # -- the page ----------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_overview_without_annotators(serve: Any) -> None:
     page = serve(items=3, people={"overlap": {"role": {"nurse": 1}}}, who=[])
     found = look(page)
@@ -436,6 +440,7 @@ def test_overview_without_annotators(serve: Any) -> None:
         assert "No annotators invited." in reply.text
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("people", [{}, {"overlap": {"role": 2}}, {"quota": 2}])
 def test_overview_of_every_overlap_without_annotators(serve: Any, people: dict[str, Any]) -> None:
     page = serve(items=3, people=people, who=[])
@@ -486,6 +491,7 @@ def test_actions_of_the_lead_and_their_messages(serve: Any) -> None:
     assert lead.send("GET", "/lead/live").text.count('data-link="http://testserver/join/') == 2
 
 
+@pytest.mark.slow
 def test_remarks_are_newest_first_and_limited(serve: Any, monkeypatch: Any) -> None:
     monkeypatch.setattr(overview, "MOST_REMARKS", 3)
     page = serve(items=5, people=FIXED, questions=[STARS, {**STARS, "name": "again"}])
@@ -510,6 +516,7 @@ def test_moment_in_words(seconds: float, words: str) -> None:
     assert Moment(0, seconds).iso == "1970-01-01T00:00:00Z"
 
 
+@pytest.mark.slow
 def test_costly_overview_is_reused_unless_annotators_change(serve: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     page = serve(items=3, people={**FIXED, "overlap": 1})
     watch, clock = Watch(page.design), [0.0]

@@ -134,6 +134,7 @@ def test_second_run_sends_no_requests_and_keeps_the_pairs(tmp_path):
     assert assay.read(folder).items["item"].to_list() == pairs
 
 
+@pytest.mark.slow
 def test_requests_to_systems_and_judges(tmp_path):
     folder = systems_study(tmp_path / "study")
     judged(folder)
@@ -188,6 +189,7 @@ def test_changed_outputs_give_new_pairs_and_require_a_decision_on_old_votes(tmp_
     assert len(assay.read(folder)) == 20
 
 
+@pytest.mark.slow
 def test_outputs_from_file_are_completed_by_a_model(tmp_path, monkeypatch):
     rows = [row for row in outputs([f"d{n:02d}" for n in range(12)], 4) if row["item"] < "d10"]
     live = {"provider": "openai", "model": "small", "base_url": "http://127.0.0.1:9/v1", "file": "outputs.jsonl"}

@@ -164,6 +164,7 @@ def test_other_scopes_are_passed_on() -> None:
     assert given == [({"type": "lifespan"}, "receive", "send")]
 
 
+@pytest.mark.slow
 def test_missing_and_malformed_requests_get_messages(serve: Callable[..., Served]) -> None:
     page = serve(items=1)
     ana, lead = page.annotator(), page.lead()

@@ -86,6 +86,7 @@ def test_wrong_answers_are_asked_again_with_feedback(serve: Callable[..., Served
     assert attributes(page) == {"gender": "woman", "age": 34}
 
 
+@pytest.mark.slow
 def test_person_without_tries_gets_no_items(serve: Callable[..., Served]) -> None:
     page = serve(items=1, people={"ask": ASK, "tries": 2})
     ana = joined(page)
@@ -117,6 +118,7 @@ def test_answers_that_the_sheet_has_are_not_asked(serve: Callable[..., Served]) 
     assert ("your gender" in html, "How old" in html, "5 stars" in html) == (False, False, True)
 
 
+@pytest.mark.slow
 def test_group_of_overlap_can_be_asked(serve: Callable[..., Served]) -> None:
     ask = {"before": {"job": {"What is your job?": ["nurse", "doctor"]}}}
     page = serve(who=("ana", "ben", "chi"), items=2, people={"ask": ask, "overlap": {"job": {"nurse": 1, "doctor": 1}}})

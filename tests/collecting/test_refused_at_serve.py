@@ -123,6 +123,7 @@ def test_checked_address_accepts_valid_address() -> None:
 # -- invitations ------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_known_annotators_do_not_prevent_other_invitations(tmp_path: Path, capsys: Any) -> None:
     folder = write_study(tmp_path / "s")
     assert command("people", "invite", str(folder), "P01") == 0

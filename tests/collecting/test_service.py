@@ -355,6 +355,7 @@ def _ended(one: socket.socket) -> bool:
 # -- small things that are not said twice, or to others -------------------------------------------------
 
 
+@pytest.mark.slow
 def test_name_that_differs_only_in_case_is_refused_with_suggestion(serve: Any) -> None:
     page: Served = serve(who=("Ana Ruiz",))
     with pytest.raises(StudyError, match=r"^'ana ruiz' differs only in case from 'Ana Ruiz', who is invited already"):
@@ -363,6 +364,7 @@ def test_name_that_differs_only_in_case_is_refused_with_suggestion(serve: Any) -
     assert invite(page.design, "Ana Ruiz the second").name == "Ana Ruiz the second"
 
 
+@pytest.mark.slow
 def test_referrer_does_not_contain_the_personal_link(serve: Any) -> None:
     page: Served = serve()
     joining = page.visitor(page.links["ana"]).send("GET", page.links["ana"]).text
@@ -394,6 +396,7 @@ def test_invisible_image_is_refused(serve: Any, tmp_path: Path, name: str, conte
         Served(folder)
 
 
+@pytest.mark.slow
 def test_times_are_tagged_for_local_display(serve: Any, clock: Any) -> None:
     scales = ["1-5", "interval:0-10"]
     page: Served = serve(items=1, people={"days_apart": 1}, conditions={"scale": scales})

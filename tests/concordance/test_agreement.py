@@ -95,6 +95,7 @@ def test_consensus_by_hand():
     assert found.exclusions == ()
 
 
+@pytest.mark.slow
 def test_consensus_median_rounds_to_scale_middle():
     # Medians 1.5, 2.5, 3 (of 1 and 5), 3.5, 4.5, and of one label 5; the judge gives them rounded onto 1 to 5.
     cells = np.array([[1, 2, 2], [2, 3, 3], [1, 5, 3], [3, 4, 3], [4, 5, 4], [5, np.nan, 5]])
@@ -104,6 +105,7 @@ def test_consensus_median_rounds_to_scale_middle():
         assert (row["estimate"], row["n"]) == (1, 6)
 
 
+@pytest.mark.slow
 def test_consensus_of_two_judges_on_ordered_scale_keeps_all_items():
     found = agreement(panel(), who=["consensus", "rest"])
     categorical = ["exact-agreement", "cohen-kappa", "krippendorff-alpha-nominal", "krippendorff-alpha-ordinal"]
@@ -117,6 +119,7 @@ def test_consensus_of_two_judges_on_ordered_scale_keeps_all_items():
     ].to_list() == pytest.approx(same["estimate"].to_list())
 
 
+@pytest.mark.slow
 def test_tied_majorities_of_categories_are_counted():
     # People are divided on i1 and i4, judges on i0 and i4; on i3 only a judge has a label.
     votes = ["xxyzx", "xyzxx", "xxxyy", "---x-", "yx-xy"]
@@ -284,6 +287,7 @@ def test_unknown_names_are_refused():
         agreement(panel().where(annotator=["good", "ann"]), who=["humans"])
 
 
+@pytest.mark.slow
 def test_summary_table_and_pictures(found):
     text = found.summary()
     assert "; it agrees more with humans than they do with each other." in text
@@ -515,6 +519,7 @@ def test_headline_is_first_requested_coefficient():
     assert "Recommended" not in krippendorff_alpha(labels).summary()
 
 
+@pytest.mark.slow
 def test_heat_map_of_signed_values_has_two_colours():
     from matplotlib.colors import to_hex
 
@@ -826,6 +831,7 @@ def test_many_annotators_are_not_compared_one_by_one(kind, most):
         agreement(labels, who=[kind], coefficients=["exact-agreement"], method="none")
 
 
+@pytest.mark.slow
 def test_p_and_intervals_are_said_with_how_they_were_adjusted(found):
     lines = words.interval_sentence(found)
     assert "; p-values adjusted within each coefficient and kind of comparison (holm). Judge minus human" in lines

@@ -277,6 +277,7 @@ def test_plot_raters_places_raters_around_criterion():
     assert one.get_xlim() == (-0.6, 0.6)
 
 
+@pytest.mark.slow
 def test_plot_coefficients_has_row_per_rater_and_column_per_coefficient():
     rows = drawn_rows(
         ("b", PEOPLE, "pearson", "Pearson's r", 0.5, None, None, None),

@@ -284,6 +284,7 @@ def test_repeats_have_separate_reliability():
     assert "Reliability of repeated labels on" in judges.summary()
 
 
+@pytest.mark.slow
 def test_items_of_judges_alone_are_said_and_panels_compared_on_the_same_items(labels, study):
     some = set(labels.items["item"].to_list()[::3])
     fewer = labels.labels.filter(pl.col("annotator").str.starts_with("p") & pl.col("item").is_in(some)).height
@@ -390,6 +391,7 @@ def test_noisy_scale_is_detected_for_single_judge():
     assert shown_for_one_judge(30, noise=2.0, unequal=0.5) >= 21
 
 
+@pytest.mark.slow
 def test_two_judges_give_no_interval_for_single_judge():
     found = grading_scale_study(two_scales(0, judges=2, people=4, items=30))
     line = row(found.alignment, judge=ONE_JUDGE, scale=found.best, measure="icc", benchmark=POOLED)

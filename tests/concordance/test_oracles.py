@@ -140,6 +140,7 @@ def test_against_figures_recorded_from_irrcac(recorded):
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", SEEDS)
 def test_icc_and_its_f_intervals_against_pingouin(seed):
     with warnings.catch_warnings():

@@ -31,6 +31,7 @@ def cells_of(ax, n):
     return texts, faces
 
 
+@pytest.mark.slow
 def test_forest_names_criterion_and_group_and_colours_judges():
     rows = pl.DataFrame(
         [
@@ -98,6 +99,7 @@ def test_heat_map_of_bias_refers_to_column():
     ]  # fmt: skip
 
 
+@pytest.mark.slow
 def test_specific_agreement_fills_the_axis_from_0_to_1():
     rows = pl.DataFrame(
         [("tone", "kind", "humans", 0.0), (None, "rude", "judges", 1.0), (None, "rude", "gpt", 0.4)],
@@ -206,6 +208,7 @@ def test_points_have_names_apart_from_each_other_and_from_all_points():
     assert alone.lines[0].get_label() == "1-5"
 
 
+@pytest.mark.slow
 def test_icc_against_nmae_frame_contains_points_and_limit():
     for places, aligned in [({"a": (0.4, 0.3), "b": (0.05, 0.9)}, 0.15), ({"a": (0.02, 0.99)}, 0.15)]:
         ax = plots.icc_against_nmae(both_figures(places), ["1-5"], "1-5", aligned)

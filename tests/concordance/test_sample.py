@@ -279,6 +279,7 @@ def test_intervals_cover_the_icc_of_a_population_of_annotators(m, unequal):
     assert hits["fixed"] < hits["random"]
 
 
+@pytest.mark.slow
 def test_iccs_are_drawn_with_both_intervals_on_the_same_axis():
     labels = from_grid(cells(), Ordinal(1, 5))
     whole, one = icc_table(labels).plot(), icc(labels).plot()

@@ -136,6 +136,7 @@ def test_shares_add_up_to_one_and_their_mean_is_near_the_mean():
     assert float((found["estimate"] * pl.Series([1.0, 2, 3, 4, 5])).sum()) == pytest.approx(mean, abs=0.1)
 
 
+@pytest.mark.slow
 def test_useless_judge_gets_weight_zero():
     rng = np.random.default_rng(4)
     y, f = rng.random(60).round(), rng.random(60).round()

@@ -61,6 +61,7 @@ def test_on_average_wealth_never_grows_where_nothing_changes(p):
     assert (mean <= 1).all()
 
 
+@pytest.mark.slow
 def test_wealth_is_the_least_over_candidates_of_a_double_sum(monkeypatch):
     """Every start and observation separately, compared with the accumulated form, for real labels and a horizon."""
     monkeypatch.setattr(monitoring, "CANDIDATES", 5)

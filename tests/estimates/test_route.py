@@ -171,6 +171,7 @@ def test_route_refuses_unsuitable_labels():
         assay.route(table, signal="sure", epsilon=0.1)
 
 
+@pytest.mark.slow
 def test_clusters_are_sampled_units():
     labels = planted(3)
     one, other = (assay.route(labels, signal="sure", epsilon=0.1, clusters=c).table for c in (None, "document"))

@@ -137,6 +137,7 @@ def test_percentile_interval_is_quantiles_of_replicates(data, confidence):
             assert got.standard_error[j] == pytest.approx(np.std(replicates, ddof=1), abs=1e-9)
 
 
+@pytest.mark.slow
 @given(tables, st.randoms(use_true_random=False))
 def test_value_is_independent_of_item_order(data, random):
     shuffled = list(data)
@@ -231,6 +232,7 @@ def test_intervals_agree_with_scipy(method, confidence):
     assert abs(got.high[0] - other.high[0]) > 0.1 * error
 
 
+@pytest.mark.slow
 @given(tables, st.integers(0, 1000))
 def test_bca_ends_by_the_formula(data, seed):
     # Efron (1987): z0 from the share of replicates below the value, a from the skewness of the jackknife.
@@ -867,6 +869,7 @@ def test_numbers_in_sentences():
 p_values = st.lists(st.floats(0, 1, allow_subnormal=False), min_size=1, max_size=12)
 
 
+@pytest.mark.slow
 @given(p_values, st.sampled_from(["by", "bh", "holm"]))
 def test_adjusted_p_values_agree_with_statsmodels(p, method):
     name = {"by": "fdr_by", "bh": "fdr_bh", "holm": "holm"}[method]

@@ -97,6 +97,7 @@ def test_by_hand():
         found.of("gpt4")
 
 
+@pytest.mark.slow
 def test_planted_judges_sit_where_they_belong():
     found = assay.annotator_similarity(
         study(like=same_as_people, best=all_of_it, blind=never_looks, phrase=one_phrase), similarity="words"
@@ -139,6 +140,7 @@ def test_repeats_count_together():
     assert one["estimate"].to_list() == pytest.approx(two["estimate"].to_list())
 
 
+@pytest.mark.slow
 def test_the_map_keeps_distances_and_puts_copies_together():
     rng = np.random.default_rng(3)
     true = rng.normal(size=(9, 2))

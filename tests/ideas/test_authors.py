@@ -49,6 +49,7 @@ def test_equal_values_have_no_interval():
     assert found["reason"].unique().to_list() == ["the pairs are of too few texts, or have the same value"]
 
 
+@pytest.mark.slow
 def test_intervals_cover_the_mean_over_new_texts():
     """Each text has an effect on all its pairs: 15 by people, 12 by models; 400 studies."""
     rng = np.random.default_rng(5)

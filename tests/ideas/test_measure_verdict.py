@@ -142,6 +142,7 @@ def test_baselines_of_length_words_and_authors_prevent_a_verdict():
     assert bare.verdicts["judge"].verdict in BEATS_BASELINES
 
 
+@pytest.mark.slow
 def test_shared_words_are_not_asked_to_see_more_than_shared_words():
     labels = with_texts(WORLD.study(floor=6), texts_of(WORLD))
     found = assay.validate_similarity(labels, ["words"], **QUICK)
@@ -149,6 +150,7 @@ def test_shared_words_are_not_asked_to_see_more_than_shared_words():
     assert found.measures["measure"].to_list() == ["words"]
 
 
+@pytest.mark.slow
 def test_many_measures_are_corrected_for():
     many = {f"m{k}": random_values(WORLD, k) for k in range(8)}
     found = assay.validate_similarity(LABELS, many, n_resamples=199)
@@ -416,6 +418,7 @@ def test_a_folder_s_path_is_no_part_of_a_name(name, short):
     assert short_measure(name) == short
 
 
+@pytest.mark.slow
 def test_long_names_leave_the_picture_its_room():
     name = "embeddings:a-very-long-name-of-a-model-too-long-to-read-instruct-v2"
     assert len(clip_name(name)) <= 34
@@ -428,6 +431,7 @@ def test_long_names_leave_the_picture_its_room():
     assert ax.get_position().width > 0.4
 
 
+@pytest.mark.slow
 def test_every_pair_of_texts_has_one_baseline_value():
     labels = with_texts(WORLD.study(floor=6), texts_of(WORLD))
     found = assay.validate_similarity(labels, {"any": pair_values(WORLD)}, **QUICK)

@@ -37,6 +37,7 @@ def bars(ax):
     return [ends for _, ends in sorted(rows, key=lambda row: -row[0])]
 
 
+@pytest.mark.slow
 def test_similarities_in_percent_under_short_names():
     found = assay.triplet_similarity(LABELS)
     long = {"t00": "x" * 22, "t01": "y" * 21}
@@ -69,6 +70,7 @@ def test_agreement_above_chance_with_judges_in_their_colour():
     assert "gpt, repeated" in names_of(ax.yaxis)
 
 
+@pytest.mark.slow
 def test_measures_and_the_experts_ceiling():
     measures = {"good": pair_values(noisy(WORLD, 0.3)), "bad": pair_values(noisy(WORLD, 4))}
     found = assay.validate_similarity(LABELS, measures, n_resamples=40)
@@ -87,6 +89,7 @@ def test_measures_and_the_experts_ceiling():
     assert none.plot().get_legend() is None
 
 
+@pytest.mark.slow
 def test_curves_of_judgments_and_of_a_plan():
     found = assay.plan.judgments(LABELS.where(kind="human"), n_splits=20, target=0.75)
     ax, curve = found.plot(), found.table

@@ -91,6 +91,7 @@ def test_the_smallest_number_reaches_the_target():
     assert rows["stepped"][0]
 
 
+@pytest.mark.slow
 def test_who_does_not_look_never_agrees():
     rng = np.random.default_rng(5)
     labels = World.of(9).study(floor=5)
@@ -392,6 +393,7 @@ def test_the_interval_of_sets_is_stepped_up_and_holds_what_was_seen():
     assert math.isnan(sample_size.sets_of_judgments(0.5, none, 9, 0.9).low)
 
 
+@pytest.mark.slow
 def test_twenty_choices_can_be_halved_and_nineteen_cannot():
     labels = World.of(6, sharpness=1).study(floor=4, overlap=2).where(kind="human")
     some = labels.labels.sort("item", "annotator").head(20)

@@ -245,6 +245,7 @@ def test_the_slope_is_that_of_the_loss():
     assert check_grad(lambda x: model._loss(x)[0], lambda x: model._loss(x)[1], place) < 1e-5
 
 
+@pytest.mark.slow
 def test_sparse_designs_are_ranked_better_than_by_counting():
     gains, foretold = [], []
     for seed in range(3):
@@ -278,6 +279,7 @@ def test_blind_choices_are_foretold_no_better_than_by_chance():
     assert seen.folds["estimate"].max() > np.log(1 / 3) + 0.1
 
 
+@pytest.mark.slow
 def test_intervals_come_from_resampled_triplets():
     found = assay.triplet_embedding(World.of(7).study(floor=3), dimensions=2, n_resamples=25).table
     assert (found["low"] < found["high"]).all()

@@ -75,6 +75,7 @@ def test_measures_are_sorted_by_rho_with_paired_differences():
         FOUND.difference("god", "bad")
 
 
+@pytest.mark.slow
 def test_paired_intervals_are_narrower_than_two_apart():
     twin = {"one": pair_values(noisy(WORLD, 0.5)), "other": pair_values(noisy(noisy(WORLD, 0.5), 0.1, seed=11))}
     found = assay.validate_similarity(LABELS, twin, with_judges=False, **QUICK)
@@ -145,6 +146,7 @@ def test_a_sweep_with_a_true_winner_keeps_it():
     assert found.table["estimate"][0] > found.sweeps["estimate"].max() - 0.03
 
 
+@pytest.mark.slow
 def test_a_judge_s_answers_about_pairs_are_averaged_over_repeats_and_orders():
     pairs = MEASURES["good"].with_row_index("item")
     value = (pairs["value"] - pairs["value"].min()) / (pairs["value"].max() - pairs["value"].min())
@@ -171,6 +173,7 @@ def test_measures_with_equal_rank_share_a_position():
     assert "b has the same ρ as a." in found.summary()
 
 
+@pytest.mark.slow
 def test_orders_and_constant_columns_are_not_measures():
     frame = LABELS.labels.join(LABELS.items, on="item").filter(pl.col("annotator") != "llama")
     frame = frame.with_columns(order=pl.format("{}", pl.int_range(pl.len()) % 2), prompt=pl.lit("plain"))
@@ -183,6 +186,7 @@ def test_orders_and_constant_columns_are_not_measures():
     assert row(found, "gpt")["estimate"] == pytest.approx(row(FOUND, "gpt")["estimate"])
 
 
+@pytest.mark.slow
 def test_texts_that_read_differently_in_two_triplets_are_refused():
     frame = LABELS.labels.join(LABELS.items, on="item").filter(pl.col("document") == "d0")
     said = {f"t{k:02d}": f"text {k}" for k in range(10)}
@@ -220,6 +224,7 @@ def test_a_judge_under_two_prompts_is_two_measures():
     assert apart["percent_low"] < apart["percent"] < apart["percent_high"] < 0
 
 
+@pytest.mark.slow
 def test_measures_of_the_texts_read_their_contents():
     texts = {"a": "red red", "b": "red blue", "c": "blue blue", "d": "green"}
     triplets = {"abc": "C", "abd": "C", "acd": "C", "bcd": "C"}
@@ -578,6 +583,7 @@ def test_halves_of_three_pairs_say_what_is_lost_and_smaller_ones_nothing(texts, 
     assert (lost > 0) is told
 
 
+@pytest.mark.slow
 def test_a_setting_that_does_not_vary_is_never_the_best():
     flat = MEASURES["good"].with_columns(value=pl.lit(1.0))
     away = MEASURES["good"].with_columns(value=-pl.col("value"))
@@ -606,6 +612,7 @@ def test_the_mean_within_documents_has_the_mean_of_their_variances_over_their_nu
         assert [found["within_low"], found["within_high"]] == pytest.approx(ends, rel=1e-5)
 
 
+@pytest.mark.slow
 def test_the_mean_within_documents_is_of_those_in_which_a_measure_varies():
     """With one document there is no mean."""
     level = MEASURES["good"].with_columns(

@@ -173,6 +173,7 @@ def test_ask_counts_rows_that_a_function_cannot_label_as_missing(tmp_path):
         assay.ask(ROWS, {"mine": lambda row: 1 / 0}, cache=tmp_path / "other", **HOW)
 
 
+@pytest.mark.slow
 def test_ask_takes_other_frames_ids_and_scales(tmp_path):
     rows = [{"id": 1, "text": "good"}, {"id": 2, "text": "bad"}]
     how = HOW | {"scale": ["no", "yes"], "item": "id"}

@@ -115,6 +115,7 @@ def test_batch_study_cancel_stores_results_and_releases_claims(make_study, provi
         assert judge_study(study).answered == 3
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("provider", "orders"), [("openai", 1), ("mistral", 2), ("google", 2)])
 def test_service_whose_orders_are_of_one_model_gets_one_for_each(make_study, provider, orders):
     with ChatServer() as server:
@@ -150,6 +151,7 @@ class StrangeServer(ChatServer):
         return ["<html>busy</html>", line.replace(name, "0123456789ab-2-1"), line.replace(name, "request-b")][at]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("provider", ["openai", "mistral", "anthropic", "google"])
 def test_result_with_an_unknown_name_is_counted_and_said(make_study, provider):
     with StrangeServer() as server:
@@ -185,6 +187,7 @@ def test_batch_whose_study_has_changed_waits_until_it_is_changed_back(make_study
         assert server.count == 3
 
 
+@pytest.mark.slow
 def test_form_that_a_model_refuses_is_said_with_what_to_do(make_study):
     words = "response_format json_schema is not supported"
     with ChatServer(lambda n, b, server: Say(status=400, error=words)) as server:
@@ -217,6 +220,7 @@ def test_batch_study_skips_providers_without_batches(make_study):
             batch_study(make_study(2, judges=judges[1:]))
 
 
+@pytest.mark.slow
 def test_service_that_refuses_a_batch_keeps_no_question(make_study):
     with ChatServer() as server:
         study = make_study(3, judge=judged(server, "openai") | {"base_url": server.url + "x"})
@@ -547,6 +551,7 @@ def test_batch_in_progress_by_action(monkeypatch, action, state, looked, cancell
     assert made.notes == {"n": f"batch b1 of m1: {said}"}
 
 
+@pytest.mark.slow
 def test_parameters_are_looked_at_only_where_something_is_sent(make_study, monkeypatch):
     monkeypatch.setenv("OPENAI_API_KEY", "k" * 20)
     judge = {"provider": "openai", "model": "gpt-4o-mini", "base_url": None}

@@ -71,6 +71,7 @@ def test_two_seconds_of_an_amount_a_minute_may_be_spent_at_once():
     assert [Bucket(None).take(10**9), Bucket(None).take(1)] == [0, 0]
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("error")
 @pytest.mark.parametrize("provider", PARAMS)
 def test_every_parameter_is_in_the_body_and_the_body_is_kept_as_it_was_sent(make_study, provider):
@@ -147,6 +148,7 @@ def test_key_that_is_sent_within_a_prompt_is_not_readable_in_what_is_kept(make_s
     assert rows(study, "select count(*) from answers join prompts using (fingerprint)") == [(2,)]
 
 
+@pytest.mark.slow
 def test_estimate_writes_nothing(make_study, monkeypatch):
     with ChatServer() as server:
         study = make_study(2, server.url)
@@ -200,6 +202,7 @@ def test_many_poisoned_items_in_a_row_do_not_stop_the_judge(make_study, status):
     assert rows(study, "select sum(cost) from runs")[0][0] == pytest.approx(done.cost)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("status", [401, 402, 403, 404])
 def test_dead_key_stops_its_own_judge_only(make_study, status):
     def script(n, body, server):
@@ -241,6 +244,7 @@ def test_key_that_dies_in_mid_run_is_found_out_and_nothing_is_lost(make_study):
 # -- unreadable replies -----------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("concurrency", [1, 20])
 def test_thirty_unreadable_replies_of_thirty_stop_the_judge_with_words(make_study, concurrency):
     with ChatServer(lambda n, body, server: Say("It depends on who reads it.")) as server:
@@ -277,6 +281,7 @@ def test_judge_that_needs_the_complaint_every_time_is_asked_to_the_end(make_stud
     assert (done.answered, done.reasked, done.stopped) == (60, 60, None)
 
 
+@pytest.mark.slow
 def test_missing_labels_are_listed_and_retried(make_study):
     said = {"q00001": "No idea.", "q00004": "I'm sorry, but I cannot help."}
 
@@ -319,6 +324,7 @@ def test_unfinished_retry_stays_missing(make_study):
 # -- money and time ---------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_money_in_flight_is_reserved(make_study):
     with ChatServer(lambda n, body, server: Say(delay=0.02)) as server:
         study = make_study(100, server.url, judge=PRICE, limits={"concurrency": 20, "max_cost": 0.0031})
@@ -638,6 +644,7 @@ def small_disk():
     sa.event.remove(sa.pool.Pool, "connect", settle)
 
 
+@pytest.mark.slow
 def test_full_disk_is_said_in_one_line(make_study, small_disk, caplog):
     with ChatServer(lambda n, b, server: Say('{"label": 3}' + " " * 2000)) as server:
         study = make_study(300, server.url)
@@ -777,6 +784,7 @@ def test_claims_that_arrive_early_are_used(monkeypatch):
 # -- what would be sent -----------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("provider", PARAMS)
 def test_show_equals_the_request(make_study, monkeypatch, provider):
     monkeypatch.delenv("TEST_KEY")
@@ -928,6 +936,7 @@ def test_judge_study_sends_each_refused_call_in_flight_again(make_study, refused
         assert set(server.answered.values()) == {1}, "none is answered, and paid for, twice"
 
 
+@pytest.mark.slow
 def test_judge_study_gives_up_a_call_that_is_refused_with_either_name(make_study):
     # The item is too long for its limit, which the service says with both names: one item fails, the name stays.
     def script(n, body, server):
@@ -964,6 +973,7 @@ def test_one_label_is_not_given_the_room_of_a_book(make_study):
         assert judge_study(make_study(1, judge=judge)).answered == 0, "where a reply is cut off is no part of a request"
 
 
+@pytest.mark.slow
 def test_nothing_answered_is_no_success(make_study, capsys):
     from assay.cli.app import main
 
@@ -979,6 +989,7 @@ def test_nothing_answered_is_no_success(make_study, capsys):
 # -- servers that still load their model ------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_server_that_loads_its_model_is_waited_for_and_that_is_said(make_study):
     told = []
     loading = Say(status=503, error="Loading model")
@@ -991,6 +1002,7 @@ def test_server_that_loads_its_model_is_waited_for_and_that_is_said(make_study):
     assert "it waits at most 1 min 0 s" in words
 
 
+@pytest.mark.slow
 def test_server_that_never_comes_is_given_up_after_the_wait(make_study):
     told = []
     with socket.socket() as free:

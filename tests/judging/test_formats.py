@@ -68,6 +68,7 @@ def test_table_names_every_provider_that_is_spoken_to_directly():
         assert (batches == "yes") == (PROVIDERS[name].batch is not None), name
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("provider", documented())
 def test_row_of_the_table_is_what_goes_over_the_wire(make_study, provider):
     effort, form, probabilities, _ = documented()[provider]
@@ -125,6 +126,7 @@ def test_how_the_key_is_sent(make_study, provider, header, value):
     assert {k.lower(): v for k, v in server.headers[0].items()}[header.lower()] == value
 
 
+@pytest.mark.slow
 def test_key_from_the_environment_goes_to_its_own_service_alone(make_study, monkeypatch):
     monkeypatch.setenv("ANTHROPIC_API_KEY", "of-anthropic-0123456789")
     with ChatServer() as server:
@@ -132,6 +134,7 @@ def test_key_from_the_environment_goes_to_its_own_service_alone(make_study, monk
     assert "of-anthropic" not in json.dumps(server.headers)
 
 
+@pytest.mark.slow
 def test_headers_and_query_are_sent_and_secrets_come_from_the_environment(make_study, monkeypatch):
     monkeypatch.setenv("TENANT_TOKEN", "tenant-secret-0123456789")
     headers = {"X-Team": "annotation", "X-Api-Token": "Bearer ${TENANT_TOKEN}"}
@@ -169,6 +172,7 @@ def test_expected_score_needs_numbers(make_study):
         make_study(1, judge={"score": "expected"}, questions=question)
 
 
+@pytest.mark.slow
 def test_probabilities_of_words_accompany_the_label(make_study):
     question = [{"name": "q", "text": "Is it?", "scale": "nominal:yes,no"}]
     tokens = [('{"label": "', {}), ("no", {"no": 0.7, "yes": 0.2, " Maybe": 0.1}), ('"}', {})]
@@ -209,6 +213,7 @@ def test_openai_itself_takes_the_newer_name_for_every_model(make_study):
     assert (shown.url, shown.body["max_completion_tokens"]) == ("https://api.openai.com/v1/chat/completions", 9)
 
 
+@pytest.mark.slow
 def test_redirect_is_not_followed_with_the_key(make_study):
     with (
         ChatServer(lambda n, b, s: Say(status=307, headers={"Location": s.url + "/files"})) as server,
@@ -234,6 +239,7 @@ def test_azure_says_where_it_is(make_study):
         judge_study(study)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("provider", ["openai-responses", "anthropic", "google"])
 def test_service_that_refuses_the_form_is_asked_without_it(make_study, provider):
     def script(n, body, server):

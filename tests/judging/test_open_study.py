@@ -58,6 +58,7 @@ def without_waits(monkeypatch):
     monkeypatch.setattr(client.Clock, "wait", no_wait)
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("without_waits")
 def test_status_counts_labels_of_judges_and_annotators(make_study):
     def reply(n, body, server):
@@ -106,6 +107,7 @@ def test_open_study_reads_an_edit_at_the_next_call(make_study):
     assert study.labels().labels.equals(assay.read(loaded.folder).labels)
 
 
+@pytest.mark.slow
 def test_open_study_continues_a_cache_of_functions(tmp_path):
     rows = [{"item": name, "text": name} for name in "abc"]
     calls = []

@@ -158,6 +158,7 @@ def shown_labels(plan, store):
     return found
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("preference", ["-1", "first"])
 def test_few_shot_labels_keep_their_own_scale(make_study, preference):
     judge = {"strategy": "few-shot", "demonstrations": {"count": 2}}
@@ -276,6 +277,7 @@ def test_rubric_is_read_at_the_end_of_the_guidelines_or_where_a_prompt_puts_it(m
     assert second.startswith("Take your time.|[Is it clear?][Is it\n true?]")
 
 
+@pytest.mark.slow
 def test_conditions_are_crossed_and_each_is_a_column(make_study):
     def script(n, body, server):
         top = 100 if "to 100" in body["messages"][0]["content"] else 5
@@ -398,6 +400,7 @@ def options(study, columns):
     (study.folder / "items.csv").write_text("\n".join(lines) + "\n")
 
 
+@pytest.mark.slow
 def test_pairs_are_asked_in_both_orders_and_labels_are_of_the_item(make_study):
     question = {"name": "better", "text": "Which is better?", "scale": "preference", "options": ["a", "b"]}
 
@@ -422,6 +425,7 @@ def test_pairs_are_asked_in_both_orders_and_labels_are_of_the_item(make_study):
     assert table.where(annotator="both").labels.height == 6
 
 
+@pytest.mark.slow
 def test_odd_one_out_is_shuffled_and_the_position_kept(make_study):
     question = {"name": "odd", "text": "Which differs?", "scale": "odd-one-out", "options": ["a", "b", "c"]}
 
@@ -444,6 +448,7 @@ def test_odd_one_out_is_shuffled_and_the_position_kept(make_study):
 DRAWN = {"name": "odd", "text": "Which differs?", "scale": "odd-one-out", "options": ["text"], "show": []}
 
 
+@pytest.mark.slow
 def test_triplets_are_drawn_for_judges_alone_and_every_pair_is_seen(make_study):
     people = {"pairs": 2}
     with ChatServer(lambda n, body, server: Say('{"label": "B"}')) as server:
@@ -528,6 +533,7 @@ def test_too_few_and_too_many_pairs_are_refused(make_study):
         judge_study(many)
 
 
+@pytest.mark.slow
 def test_three_items_of_a_document_are_one_triplet(make_study):
     with ChatServer(lambda n, body, server: Say('{"label": "B"}')) as server:
         study = make_study(
@@ -571,6 +577,7 @@ def test_triplets_of_documents_of_three_items_or_more(make_study, of, triplets):
     assert sorted(drawn) == triplets
 
 
+@pytest.mark.slow
 def test_triplets_that_cannot_be_asked_of_judges_are_refused_in_words(make_study):
     study = make_study(4, questions=[DRAWN])
     with open_store(study) as store:
@@ -592,6 +599,7 @@ def test_triplets_that_cannot_be_asked_of_judges_are_refused_in_words(make_study
         judge_study(apart)
 
 
+@pytest.mark.slow
 def test_images_go_by_path_and_by_url(make_study, tmp_path):
     with ChatServer() as server:
         study = make_study(1, server.url, items={"file": "items.csv", "images": ["photo"]})
@@ -676,6 +684,7 @@ def test_image_of_many_megabytes_is_refused(make_study):
         judge_study(study)
 
 
+@pytest.mark.slow
 def test_writing_task_has_no_judging_instructions(make_study):
     question = {"name": "reply", "text": "Do what the customer asks for.", "scale": "text"}
     for judge in ({}, {"prompt": "own"}, {"strategy": "chain-of-thought"}):

@@ -72,6 +72,7 @@ def test_a_function_gets_the_text_of_a_probe_and_is_not_asked_what_it_cannot_see
     assert dict(found.select("probe", "label").rows()) == {None: 4, "padded": 2}
 
 
+@pytest.mark.slow
 def test_swapped_options_are_shown_the_other_way_and_read_back(make_study):
     question = {"name": "which", "text": "Which?", "scale": "preference", "options": ["a", "b"], "order": "fixed"}
     with ChatServer(lambda n, b, server: Say('{"label": "first"}')) as server:
@@ -103,6 +104,7 @@ def test_hint_column_is_a_plain_number(make_study):
     assert set(table.labels["hint"]) in ({None, 0}, {None, 100})
 
 
+@pytest.mark.slow
 def test_probes_that_are_taken_away_leave_the_labels(make_study):
     with ChatServer() as server:
         judge_study(make_study(5, server.url, probes={"repeat": 5}))
@@ -127,6 +129,7 @@ def test_probes_that_ask_nothing_are_refused(make_study, probes, words):
         make_study(2, probes=probes)
 
 
+@pytest.mark.slow
 def test_recorded_reply_answers_a_probe_by_name(make_study):
     study = make_study(1, judge={"provider": "recorded", "file": "r.jsonl"}, probes={"repeat": 1})
     lines = [{"item": "q00000", "judge": "m1", "reply": "4"}]

@@ -313,6 +313,7 @@ def test_complaint_about_an_unparseable_response():
     assert again["content"].endswith(". Reply in the form that you were asked for.")
 
 
+@pytest.mark.slow
 def test_tie_where_one_must_be_chosen_is_off_the_scale_and_asked_again(make_study):
     asked = {"name": "better", "text": "?", "scale": "preference", "options": ["a", "b"], "show": [], "ties": "people"}
     with ChatServer(lambda n, body, server: Say("tie" if len(body["messages"]) == 2 else "first")) as server:
@@ -337,6 +338,7 @@ def test_list_of_labels_is_asked_for_once_and_is_a_criterion_each(make_study):
     assert set(labels.where(criterion="about: food").labels["label"]) == {"no"}
 
 
+@pytest.mark.slow
 def test_judge_ranks_letters_in_the_order_shown(make_study):
     asked = {"name": "best", "text": "?", "scale": "ranking", "options": ["a", "b", "c"], "show": []}
 
@@ -378,6 +380,7 @@ def test_judge_comments_on_spans_if_the_question_asks_for_a_text():
     assert '"comment": "…"' in messages[-1]["content"] + messages[0]["content"]
 
 
+@pytest.mark.slow
 def test_judge_quotes_spans_and_is_asked_again_for_what_does_not_occur(make_study):
     asked = {"name": "names", "text": "Who?", "scale": "spans:person,place", "of": "text", "show": []}
     shown = Demonstration(Item("d", None, {"text": "Old Ada."}), '[[4,7,"person"]]')
@@ -519,6 +522,7 @@ def test_triplets_and_pairs_of_one_column_share_a_study_and_other_columns_do_not
         make_study(6, questions=[ODD, second | {"options": ["doc"]}])
 
 
+@pytest.mark.slow
 def test_condition_that_shows_another_column_costs_that_arm_alone(make_study):
     with ChatServer() as server:
         asked = {"name": "quality", "text": "How good?", "scale": "1-5", "show": ["text"]}
@@ -722,6 +726,7 @@ def test_verbatim_requires_a_prompt(make_study):
         make_study(1, judge={"verbatim": True})
 
 
+@pytest.mark.slow
 def test_alpaca_form_reads_all_its_replies_with_one_request_each(make_study):
     asked = {"name": "better", "text": "Which?", "scale": "preference", "options": ["text", "doc"], "ties": False}
     asked |= {"show": ["topic"], "says": {"A": "m", "B": "M"}}
@@ -753,6 +758,7 @@ def test_alpaca_form_reads_all_its_replies_with_one_request_each(make_study):
     assert "<item-" not in message["content"]
 
 
+@pytest.mark.slow
 def test_shipped_prompt_is_used_on_three_scales(make_study):
     shipped = next(path for path in EXAMPLES if path.stem == "similarity-of-sentences").read_text()
     scales = {"conditions": {"scale": ["interval:0-5", "interval:0-10", "interval:0-100"]}}

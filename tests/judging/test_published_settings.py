@@ -454,6 +454,7 @@ def reply_of(setting: Setting, text: str) -> str:
     return reply.format(setting.words[chosen], *others)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("setting", SETTINGS, ids=[setting.source for setting in SETTINGS])
 def test_published_setting_reads_every_response(tmp_path: Path, setting: Setting) -> None:
     sent: list[str] = []

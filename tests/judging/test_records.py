@@ -167,6 +167,7 @@ HEADER = {
 }  # fmt: skip
 
 
+@pytest.mark.slow
 def test_log_of_inspect_is_a_judge(make_study):
     study = make_study(3, judge={"provider": "recorded", "file": "log.eval", "base_url": None})
     with zipfile.ZipFile(study.folder / "log.eval", "w") as archive:

@@ -185,6 +185,7 @@ def test_every_question_is_asked_once_and_the_table_has_the_labels(make_study):
     assert "30 of 30 labels collected" in done.summary()
 
 
+@pytest.mark.slow
 def test_answer_keeps_reply_fingerprint_tokens_cost_latency_and_time(make_study, monkeypatch):
     monkeypatch.setattr(time, "time", lambda: 1_800_000_000.0)
     clock = Clock()
@@ -254,6 +255,7 @@ def test_equal_replies_are_parsed_by_their_end_and_their_own_item(make_study):
     assert {item.partition(":")[0] for item in study_labels(study).labels["item"]} == {"q00001"}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("say", "reason"),
     [
@@ -277,6 +279,7 @@ def test_unparseable_twice_is_missing_with_reason(make_study, say, reason):
         stored_annotations(store)
 
 
+@pytest.mark.slow
 def test_service_that_never_answers_fails_the_question_and_the_next_run_asks_it(make_study):
     broken = {"q00001"}
 
@@ -318,6 +321,7 @@ def test_call_that_takes_too_long_is_made_again(make_study):
         assert server.count == 2
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("status", "error"), [(401, "Incorrect API key provided: sk-sec***-123"), (404, "no model")])
 def test_dead_key_or_an_unknown_model_stops_at_once_with_one_line(make_study, monkeypatch, status, error):
     monkeypatch.setenv("TEST_KEY", "sk-secret-123")
@@ -333,6 +337,7 @@ def test_dead_key_or_an_unknown_model_stops_at_once_with_one_line(make_study, mo
     assert rows(study, "select count(*) from answers") == [(0,)]
 
 
+@pytest.mark.slow
 def test_key_comes_from_the_environment_and_is_written_nowhere(make_study, monkeypatch, caplog, tmp_path):
     secret = "sk-very-secret-0123456789"
     monkeypatch.setenv("TEST_KEY", secret)
@@ -399,6 +404,7 @@ def test_dry_run_counts_calls_tokens_and_money_and_asks_nothing(make_study):
         assert estimate_study(study).judges[0].calls == 0
 
 
+@pytest.mark.slow
 def test_openai_prices_are_known_offline(make_study, monkeypatch):
     monkeypatch.setenv("OPENAI_API_KEY", "sk-x")
     study = make_study(10, judge={"base_url": None, "model": "gpt-4o-mini"})
@@ -614,6 +620,7 @@ def test_judge_study_reads_each_criterion_from_one_reply_with_all(make_study):
     assert found == {"relevance": [4, 4], "coherence": [3.5, 3.5], "consistency": [2, 2], "overall": [3, 3]}
 
 
+@pytest.mark.slow
 def test_request_that_is_refused_is_one_question_without_a_reply(make_study):
     def script(n, body, server):
         return Say(status=400, error="too long") if item_of(body) == "q00003" else Say()
@@ -643,6 +650,7 @@ def test_recording_can_be_replayed(make_study, tmp_path):
     assert study_labels(replayed).labels.select(key).sort(key).equals(asked.labels.select(key).sort(key))
 
 
+@pytest.mark.slow
 def test_run_charges_what_a_cache_and_reasoning_cost_also_when_it_is_replayed(make_study, tmp_path):
     usage = {"prompt_tokens_details": {"cached_tokens": 80}, "completion_tokens_details": {"reasoning_tokens": 6}}
     price = {"price": {"input": 1.0, "output": 10.0, "cached_input": 0.1, "reasoning": 20.0}}
@@ -696,6 +704,7 @@ def test_run_counts_each_kind_of_answer(make_study):
     assert [one.cost for one in told] == pytest.approx([0.0002, 0.0006, 0.0008, 0.0008])
 
 
+@pytest.mark.slow
 def test_questions_that_another_run_has_claimed_are_its_own(make_study):
     with ChatServer() as server:
         study = make_study(5, server.url)
@@ -706,6 +715,7 @@ def test_questions_that_another_run_has_claimed_are_its_own(make_study):
     assert (len(claimed), done.answered, done.left, done.elsewhere) == (2, 3, 0, 2)
 
 
+@pytest.mark.slow
 def test_answer_that_another_run_gave_first_is_late(make_study):
     def script(n, body, server):
         if n == 1:
@@ -801,6 +811,7 @@ def test_failed_claim_raises_after_earlier_claims():
     asyncio.run(drawn())
 
 
+@pytest.mark.slow
 def test_judge_study_reads_the_words_that_says_gives_for_labels(make_study):
     asked = {"name": "best", "text": "Which?", "scale": "preference", "options": ["text", "doc"]}
     asked["says"] = {"A": "m", "B": "M"}
@@ -849,6 +860,7 @@ def test_questions_with_the_same_request_share_a_call_in_each_repeat_and_conditi
     assert done.cost == pytest.approx(12 * 0.0002), "each call is paid once"
 
 
+@pytest.mark.slow
 def test_shared_reply_without_one_criterion_is_requested_again_for_that_criterion_alone(make_study):
     def script(n, body, server):
         again = any(one["role"] == "assistant" for one in body["messages"])
@@ -875,6 +887,7 @@ def test_shared_call_that_fails_fails_for_each_question_and_is_made_again_by_the
         assert (judge_study(study).answered, server.count - before) == (3, 1)
 
 
+@pytest.mark.slow
 def test_questions_with_their_own_texts_do_not_share_a_call(make_study):
     asked = [one | {"text": f"How is its {one['name']}?"} for one in THREE]
     with ChatServer(lambda n, body, server: Say('{"label": 2}')) as server:

@@ -107,6 +107,7 @@ def test_behaviour_of_a_service_gives_a_label_or_true_words(make_study, monkeypa
         assert list(last[3:]) == wanted["tokens"]
 
 
+@pytest.mark.slow
 def test_wires_have_every_service_and_many_behaviours():
     found = [one.values for one in behaviours()]
     assert len(found) >= 128

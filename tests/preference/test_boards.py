@@ -52,6 +52,7 @@ def graded(counts: dict[int, int]) -> assay.Annotations:
     return assay.read(frame, scale="preference:a bit<much", humans=["ann"])
 
 
+@pytest.mark.slow
 def test_a_slight_vote_is_in_part_a_tie():
     # 6 much and 4 a bit for x; 2 much and 4 a bit for y; 4 ties. With "alike", 10 + 2 of 20 votes. With "shares",
     # x has 6 + 4 / 2 votes, y 2 + 4 / 2, and there are 4 + 8 / 2 ties, half for each: 12 of 20.
@@ -179,6 +180,7 @@ def test_what_the_first_line_says_follows_from_the_pairs():
         assert tau.interval(level) == pytest.approx(((value - rest) / 6, (value + rest) / 6))
 
 
+@pytest.mark.slow
 def test_words_where_nothing_and_where_everything_is_shown():
     same = [0.0, 1.5, 3.0]
     sure = headline(assay.ratings(study(6, 300, same, same), method="jackknife"))
@@ -645,6 +647,7 @@ def test_p_values_of_covariates_are_adjusted_over_those_of_a_rater():
     assert sorted(found["p_adjusted"]) == pytest.approx([min(2 * small, 1), min(max(2 * small, large), 1)])
 
 
+@pytest.mark.slow
 def test_resamples_with_covariates_come_near_a_fit_of_each():
     frame = arena(2, 600, 0.5)
     labels = assay.read(frame, scale="preference")
@@ -661,6 +664,7 @@ def test_resamples_with_covariates_come_near_a_fit_of_each():
         assert off < 0.25 * found.estimates.standard_error.max()  # of second order: .06 on average
 
 
+@pytest.mark.slow
 def test_what_length_decides_is_taken_out_and_what_it_does_not_is_kept():
     """Equal systems, the later ones longer: s3 leads without the covariate length, and no system leads with it."""
     found = assay.ratings(assay.read(arena(3, 2500, 0.8, gap=0.0), scale="preference"), covariates="length")
@@ -690,6 +694,7 @@ def test_a_length_that_decides_nothing_is_seldom_said_to(studies):
     assert led / studies <= limit
 
 
+@pytest.mark.slow
 def test_a_covariate_is_made_of_two_columns_of_one_or_of_the_texts():
     def columns(*names: str) -> tuple[str, ...]:
         rows = [{"item": "i", "annotator": who, "label": "first"} | dict.fromkeys(names, 1) for who in "ab"]
@@ -836,6 +841,7 @@ def test_added_votes_give_the_board_of_all(options):
     assert [str(one) for one in board.exclusions] == [str(one) for one in whole.exclusions]
 
 
+@pytest.mark.slow
 def test_added_votes_may_bring_systems_items_and_judges():
     first = study(24, 60, *FLIPPED)
     more = study(25, 60, [*FLIPPED[0], 2.0], [*FLIPPED[1], 2.0])
@@ -869,6 +875,7 @@ def test_leaderboard_without_refit_refuses_a_system():
 # -- against another library --------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_each_board_is_evalicas():
     evalica = pytest.importorskip("evalica", reason="needs evalica")
     frame = arena(31, 3000, 0.0)

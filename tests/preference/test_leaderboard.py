@@ -129,6 +129,7 @@ def test_order_sensitivity_needs_several_orders(order, n_orders, moved):
         assert ratings_of(found) == pytest.approx(plain_elo(frame.sort("time").iter_rows(named=True)), abs=1e-9)
 
 
+@pytest.mark.slow
 def test_each_resample_of_elo_holds_whole_items_and_keeps_the_order():
     frame = drawn(60, seed=4).with_columns(item=pl.format("i{}", pl.int_range(60) // 4))
     frame = frame.with_columns(repeat=pl.int_range(1, pl.len() + 1).over("item", "annotator"))
@@ -177,6 +178,7 @@ def test_bradley_terry_is_a_logistic_regression():
     assert [found[name] for name in SYSTEMS] == pytest.approx(expected.tolist(), abs=1e-4)
 
 
+@pytest.mark.slow
 def test_davidson_by_general_maximisation():
     frame = drawn(500, seed=6)
     place = {name: i for i, name in enumerate(SYSTEMS)}
@@ -195,6 +197,7 @@ def test_davidson_by_general_maximisation():
     assert [found[name] for name in SYSTEMS] == pytest.approx((1000 + theta * 400 / math.log(10)).tolist(), abs=0.01)
 
 
+@pytest.mark.slow
 def test_many_tables_at_once_are_each_alone():
     rng = np.random.default_rng(0)
     wins = rng.integers(1, 20, (7, 3, 5, 5)).astype(float) * (1 - np.eye(5))
@@ -242,6 +245,7 @@ def test_systems_that_never_met_have_no_common_leaderboard(ask):
     assert assay.ratings(votes_of(frame_of(rows)), prior=1.0, method="none").rows["component"].n_unique() == 2
 
 
+@pytest.mark.slow
 def test_systems_with_only_wins_differ_from_unconnected_systems():
     won = [(f"i{i}", "w", "anna", "bert", -1) for i in range(4)]
     apart = [(f"j{i}", "w", "carl", "dora", s) for i, s in enumerate((-1, 1, 1))]
@@ -287,6 +291,7 @@ def test_intervals_cover_the_truth(ties):
     assert hits >= 50
 
 
+@pytest.mark.slow
 def test_ranks_come_from_the_resamples():
     found = assay.ratings(votes_of(drawn(250, seed=11)), n_resamples=400)
     replicates = found.estimates.replicates
@@ -298,6 +303,7 @@ def test_ranks_come_from_the_resamples():
         )
 
 
+@pytest.mark.slow
 def test_the_table_of_wins_counts_each_vote_twice_over():
     frame = drawn(200, seed=12)
     found = assay.ratings(votes_of(frame), method="none")
@@ -337,6 +343,7 @@ def test_equations_4_and_7(labels, consistency, strength, kind):
     assert assay.consistency(turned, method="none").sets.row(0, named=True) == row
 
 
+@pytest.mark.slow
 def test_bins_tell_separable_items_apart():
     rng = np.random.default_rng(1)
     rows, delta = [], []
@@ -511,6 +518,7 @@ def test_words_that_mean_something_else_elsewhere_are_refused_with_todays(ask, o
         ask(votes_of(drawn(20)), **{old: 1.0})
 
 
+@pytest.mark.slow
 def test_systems_are_read_from_the_items_too():
     frame = drawn(80, seed=12)
     without = frame.drop("first", "second")
@@ -570,6 +578,7 @@ def test_leads_of_several_boards_of_one_rater_share_a_correction():
             assert ("; significant" in line) is (adjusted[p] <= 0.05)
 
 
+@pytest.mark.slow
 def test_agreement_with_humans_is_of_all_votes_and_not_of_groups():
     frame = drawn(150, seed=5, gap=0.3).with_columns(topic=pl.Series(["art", "law", "art"] * 50))
     # The judge votes as the humans on art, and for the other system on law.

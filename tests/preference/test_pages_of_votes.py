@@ -48,6 +48,7 @@ def test_a_single_board_shows_no_column_that_is_the_same_in_all_rows():
     ]  # fmt: skip
 
 
+@pytest.mark.slow
 def test_boards_of_several_raters_groups_and_components_name_them():
     rows = [*HUMAN, *wins("m", "a", "b", "c")]
     part = board(rows, ["m"], {"topic": ["art"] * len(HUMAN) + ["law"] * len(HUMAN)}, by="topic")

@@ -53,6 +53,7 @@ def slowly(frame: pl.DataFrame, similarity) -> dict[tuple[str, str, str], float]
     return {(i, a, b): max(on[i, a, a], on[i, b, b]) - on[i, a, b] for i, a, b in on if a != b}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["rouge-1", "rouge-2", "rouge-l", "bleu", "chrf", "words"])
 def test_separability_agrees_with_direct_computation(name):
     if name in ("rouge-l", "bleu", "chrf"):
@@ -321,6 +322,7 @@ def told_apart(n: int, apart: float, seed: int, outputs: int = 4, hot: bool = Fa
     )  # fmt: skip
 
 
+@pytest.mark.slow
 def test_combined_benchmarks_are_one_table():
     near, far = told_apart(12, 0.1, 1), told_apart(15, 0.8, 2)
     found = assay.separability({"near": near, "far": far})
@@ -591,6 +593,7 @@ def test_a_sweep_in_sentences_says_what_each_way_changes():
     assert found[4].startswith("Intervals: 95% jackknife interval")
 
 
+@pytest.mark.slow
 def test_a_sweep_is_drawn_a_row_a_way_with_a_line_at_the_mean_of_all_outputs():
     ax = swept().plot()
     assert names_of(ax.yaxis) == ["all outputs", "K = 2", "C = 1", "heat = 0.7"]

@@ -161,6 +161,7 @@ def test_a_complete_table_has_the_same_fit_in_blocks_and_from_mean_squares():
     np.testing.assert_allclose(anova(fitted.terms), fitted.likelihood.anova(), rtol=1e-8)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(6))
 def test_no_point_of_a_grid_is_likelier_than_the_fit(seed):
     """Bounds and all: nothing near the fit, and nothing on the faces, has a lower deviance."""

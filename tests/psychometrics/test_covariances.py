@@ -63,6 +63,7 @@ def mean_product(found, one, two, *, same_object, lessons=True, itself=False):
 PEOPLE, JUDGES = {0, 1, 2}, {3, 4}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("lessons", [True, False])
 @pytest.mark.parametrize("d", [1, 3])
 def test_sums_over_pairs_agree_with_loops(lessons, d):

@@ -50,6 +50,7 @@ def test_every_cross_pair_by_hand():
     assert found.across.estimate == pytest.approx(np.corrcoef(np.array(cross).T)[0, 1])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("judge", ["a", "z"])
 def test_disattenuated_correlation_of_one_judge_does_not_depend_on_its_name(judge):
     """The only judge is one level of r, first or last by name: it has a consistency, Eρ², in both cases."""
@@ -66,6 +67,7 @@ def test_disattenuated_correlation_of_one_judge_does_not_depend_on_its_name(judg
     assert found.structural.reason is None
 
 
+@pytest.mark.slow
 def test_equation_3_and_the_better_ones_by_hand():
     labels = lessons(25, 4, 4, judges=3, seed=4)
     found = ask(labels)
@@ -176,6 +178,7 @@ def test_objects_may_count_alike():
     assert one.across.estimate != other.across.estimate
 
 
+@pytest.mark.slow
 def test_families_may_be_swapped_and_named():
     labels = lessons(20, 3, 3, judges=3, seed=5)
     one, other = ask(labels), ask(labels, families=("judge", "human"))
@@ -700,6 +703,7 @@ def test_a_correction_needs_variance_of_objects_in_95_percent_of_resamples():
     assert min(shares) < 15
 
 
+@pytest.mark.slow
 def test_coefficient_that_a_family_cannot_have_leaves_the_others():
     """One judge has a consistency and no dependability."""
     found = ask(lessons(40, 3, 3, judges=1, seed=5))

@@ -623,6 +623,7 @@ def test_chains_start_at_mode_and_drop_warm_up(chains, monkeypatch):
     assert 0 <= found.seconds < 5
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("most", "product"), [(8, True), (7, False)])
 def test_rows_are_summed_alike_by_a_product_and_by_gathering(most, product, monkeypatch):
     jax = pytest.importorskip("jax")

@@ -317,6 +317,7 @@ def test_labels_without_a_level_and_labels_that_are_no_numbers_are_refused():
 # -- intervals --------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("missing", [0.0, 0.2])
 @pytest.mark.parametrize("method", [pytest.param("profile", marks=pytest.mark.slow), "delta", "parametric", "objects"])
 def test_intervals_hold_their_estimates(method, missing):
@@ -337,6 +338,7 @@ def test_intervals_hold_their_estimates(method, missing):
         assert wide.high > eg.high
 
 
+@pytest.mark.slow
 def test_a_large_unbalanced_table_has_intervals_by_the_delta_method(monkeypatch):
     monkeypatch.setattr("assay.psychometrics.components.MOST_PROFILED", 50)
     small = g_study(lessons(12, 3, 3, missing=0.2), "r x (o:i)", "i", facets=FACETS)

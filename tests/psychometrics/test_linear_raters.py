@@ -153,6 +153,7 @@ def test_two_complete_raters_have_the_moments_of_their_labels():
     np.testing.assert_allclose(found.severity.standard_error, error, rtol=0.05)
 
 
+@pytest.mark.slow
 def test_severities_of_a_complete_table_are_differences_of_means():
     made = measured(400)
     found = assay.rater_model(made.labels, quick=True, starts=1)
@@ -363,6 +364,7 @@ def test_criteria_of_different_scales_are_in_percent_of_their_ranges():
     )
 
 
+@pytest.mark.slow
 def test_reversed_and_constant_criteria_of_numbers():
     rows = measured(80, criteria=2, scale="interval:0-100", seed=8).labels.labels
     turned = rows.with_columns(

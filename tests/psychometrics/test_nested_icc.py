@@ -44,6 +44,7 @@ def test_nested_scores_average_what_the_result_says():
         nested_icc(labels, within="item")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("spread", [0.0, 0.6])
 def test_lessons_within_teachers_are_fitted_as_a_g_study_fits_them(spread):
     """Two methods: sums over teachers of one size, and the likelihood of the whole table."""
@@ -66,6 +67,7 @@ def test_lessons_within_teachers_are_fitted_as_a_g_study_fits_them(spread):
     assert np.isnan(found.f_low)
 
 
+@pytest.mark.slow
 def test_nested_icc_is_that_of_statsmodels_on_a_balanced_table():
     statsmodels = pytest.importorskip("statsmodels.formula.api")
     rng = np.random.default_rng(5)
@@ -95,6 +97,7 @@ def test_nested_icc_is_that_of_statsmodels_on_a_balanced_table():
     assert found.p(0.0) == found.at(averaged=1.0).p(0.0) < 0.01
 
 
+@pytest.mark.slow
 @pytest.mark.real_data
 def test_class_observation_lessons_within_teachers(real_data):
     frame = pl.read_csv(real_data / "class_observation" / "class_data.csv")
@@ -108,6 +111,7 @@ def test_class_observation_lessons_within_teachers(real_data):
     assert 0 < found.low < found.estimate < found.high < found.adjusted < 1
 
 
+@pytest.mark.slow
 @pytest.mark.real_data
 def test_lessons_within_teachers_as_published(real_data):
     """CLNC of the CLASS table by lme4 1.1-31 (REML on lessons' means): .142, and .498 for six lessons."""
@@ -170,6 +174,7 @@ def test_the_f_interval_by_hand_and_where_there_is_none():
         assert np.isnan(exact_f(nested_of(other), within, 0.9)).all()
 
 
+@pytest.mark.slow
 def test_units_that_hold_no_error_have_no_profile():
     # Where no mean is a sum of powers of two, rounding leaves 1e-16.
     for rows in ([[1.0, 1], [2, 2], [4, 4]], [[0.1, 0.1], [0.2, 0.2], [0.7, 0.7]], [[1.0, 1], [2, 2], [3, 3]]):

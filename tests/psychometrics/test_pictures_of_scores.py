@@ -21,6 +21,7 @@ def names_of(axis):
     return [tick.get_text() for tick in axis.get_ticklabels()]
 
 
+@pytest.mark.slow
 def test_bars_of_variance_lie_end_to_end_and_name_what_has_room():
     studies = [("people", [("o", 70.0), ("r", 4.0), ("or,e", 26.0)]), ("judges", [("o", 94.0), ("or,e", 6.0)])]
     ax = plots.variance_bars(studies)
@@ -46,6 +47,7 @@ def test_bars_of_variance_lie_end_to_end_and_name_what_has_room():
     assert names_of(most.yaxis)[-1] == "s0"
 
 
+@pytest.mark.slow
 def test_a_curve_for_each_choice_of_the_other_facets():
     rows = pl.DataFrame(
         [(r, o, 0.1 * r + 0.1 * o) for r in range(1, 4) for o in (4, 2, 1)], schema=["r", "o", "estimate"], orient="row"
@@ -83,6 +85,7 @@ def raters(n=0):
     return pl.DataFrame(rows, schema=columns, orient="row")
 
 
+@pytest.mark.slow
 def test_each_rater_is_a_cross_at_its_severity_and_variability():
     ax = plots.raters(raters(), True)
     marks = {line.get_label(): line for line in ax.lines if line.get_label() in ("humans", "judges")}

@@ -107,6 +107,7 @@ def test_every_parameter_answers_at_another_level(found):
     assert found.severity[0].p(0) < 0.01
 
 
+@pytest.mark.slow
 def test_severe_is_above_0_here_and_below_0_there(found):
     """Logits of severity have the other sign than φ; both say who is severe."""
     assert "Significantly more severe than the mean (logits): gpt" in found.summary()
@@ -462,6 +463,7 @@ def slow_value(rasch, x, bias):
     return total
 
 
+@pytest.mark.slow
 def test_the_log_posterior_and_its_slopes_subject_by_subject(two_criteria):
     rasch, x = two_criteria
     bias = np.array([[0.3, 0.0, -0.2], [0.0, 0.5, 0.1]])

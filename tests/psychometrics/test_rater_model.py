@@ -663,6 +663,7 @@ def test_small_groups_are_warned_of(unfair):
     assert not any("small groups" in c for c in unfair.cautions)
 
 
+@pytest.mark.slow
 def test_a_rater_of_one_group_has_no_difference_and_a_reason():
     truth = rated(80, seed=13)
     number = pl.col("item").str.slice(1).cast(pl.Int64)

@@ -80,6 +80,7 @@ def test_plan_loop_gives_the_numbers_of_human_in_the_loop(source, labels, capsys
     assert [row["estimate"] for row in rows] == pytest.approx(wanted.table["estimate"].to_list())
 
 
+@pytest.mark.slow
 def test_disattenuation_gives_the_numbers_of_disattenuated_correlation(source, labels, capsys):
     asked = [a for a in ASKED if a not in ("--method", "none")]
     code, out, _ = run(["disattenuate", *source, *asked, "--n-resamples", "20", "--json"], capsys)
@@ -126,6 +127,7 @@ def test_pages_have_tables_and_pictures(source, labels, tmp_path, capsys):
             assert all(draw().figure is not None for _, draw in part.pictures)
 
 
+@pytest.mark.slow
 def test_report_on_clusters_has_a_g_study():
     labels = assay.simulate(40, 3, scale="1-5", judges={"gpt": 0.2, "llama": 0.4}, documents=8, spread=0.7, seed=1)
     settings = ReportSettings(epsilon=0.2, clusters="document", n_resamples=20)

@@ -57,6 +57,7 @@ def test_alt_test_compares_ordered_words_by_position():
 # -- published numbers ------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.real_data
 @pytest.mark.parametrize("name", DATA_SETS)
 def test_alt_test_reproduces_published_procedure(real_data, name):
@@ -179,6 +180,7 @@ fewer = settings(max_examples=settings.default.max_examples * 2 // 3)
 """A dozen tests use the slow reference, each with another option, and share most of their studies."""
 
 
+@pytest.mark.slow
 @fewer
 @given(labelled(st.sampled_from("abc")), epsilons, st.sampled_from([2, 5]))
 def test_alt_test_accuracy_equals_reference(study, epsilon, min_items):
@@ -188,6 +190,7 @@ def test_alt_test_accuracy_equals_reference(study, epsilon, min_items):
     assert_same(test, references.alt_test(humans, judge, references.accuracy, epsilon, min_items=min_items))
 
 
+@pytest.mark.slow
 @fewer
 @given(labelled(st.integers(1, 5)), epsilons)
 def test_alt_test_rmse_of_integers_equals_reference(study, epsilon):
@@ -197,6 +200,7 @@ def test_alt_test_rmse_of_integers_equals_reference(study, epsilon):
     assert_same(test, references.alt_test(humans, judge, references.neg_rmse, epsilon))
 
 
+@pytest.mark.slow
 @fewer
 @given(labelled(st.integers(-30, 30).map(lambda v: v / 10)), epsilons)
 def test_alt_test_rmse_of_decimals_equals_reference(study, epsilon):
@@ -206,6 +210,7 @@ def test_alt_test_rmse_of_decimals_equals_reference(study, epsilon):
     assert_same(test, references.alt_test(humans, judge, references.neg_rmse, epsilon))
 
 
+@pytest.mark.slow
 @fewer
 @given(labelled(st.sampled_from("abc")), st.lists(st.sampled_from([0.1, 0.2, 0.3, 1.0, 2.5]), min_size=5, max_size=5))
 def test_alt_test_quality_equals_reference(study, weights):
@@ -216,6 +221,7 @@ def test_alt_test_quality_equals_reference(study, weights):
     assert_same(test, references.alt_test(humans, judge, references.accuracy, 0.2, quality=quality, q=0.3))
 
 
+@pytest.mark.slow
 @fewer
 @given(labelled(st.integers(1, 5)), st.lists(st.sampled_from([0.1, 0.2, 0.3, 1.0, 2.5]), min_size=5, max_size=5))
 def test_alt_test_quality_with_rmse_equals_reference(study, weights):
@@ -226,6 +232,7 @@ def test_alt_test_quality_with_rmse_equals_reference(study, weights):
     assert_same(test, references.alt_test(humans, judge, references.neg_rmse, 0.2, quality=quality, q=0.3))
 
 
+@pytest.mark.slow
 @fewer
 @given(labelled(st.sampled_from("abc")), st.sampled_from(["lowest", "highest", "share"]), epsilons)
 def test_alt_test_balance_equals_reference(study, ties, epsilon):
@@ -235,6 +242,7 @@ def test_alt_test_balance_equals_reference(study, ties, epsilon):
     assert_same(test, references.alt_test(humans, judge, references.accuracy, epsilon, classes=ties))
 
 
+@pytest.mark.slow
 @fewer
 @given(labelled(st.integers(1, 4)), st.sampled_from(["lowest", "highest", "share"]))
 def test_alt_test_balance_of_numbers_equals_reference(study, ties):
@@ -244,6 +252,7 @@ def test_alt_test_balance_of_numbers_equals_reference(study, ties):
     assert_same(test, references.alt_test(humans, judge, references.neg_rmse, 0.1, classes=ties))
 
 
+@pytest.mark.slow
 @fewer
 @given(labelled(st.sampled_from("abc")), epsilons, st.booleans())
 def test_alt_test_expert_equals_reference(study, epsilon, balance):
@@ -293,6 +302,7 @@ WORDS = ("a dog", "a cat", "the dog", "two cats", "fish")
 ALIKE = {(a, b): round(1 / (1 + abs(i - j) + (i * j) % 3), 1) for i, a in enumerate(WORDS) for j, b in enumerate(WORDS)}
 
 
+@pytest.mark.slow
 @fewer
 @given(labelled(st.sampled_from(WORDS)), epsilons, st.booleans())
 def test_alt_test_text_equals_reference(study, epsilon, weighted):
@@ -304,6 +314,7 @@ def test_alt_test_text_equals_reference(study, epsilon, weighted):
     assert_same(test, references.alt_test(humans, judge, score, epsilon, quality=quality))
 
 
+@pytest.mark.slow
 @fewer
 @given(labelled(st.sampled_from(WORDS)), st.lists(st.sampled_from([*WORDS, "a new one"]), min_size=14, max_size=14))
 def test_alt_test_text_with_gold_equals_reference(study, gold):
@@ -319,6 +330,7 @@ def test_alt_test_text_with_gold_equals_reference(study, gold):
     assert_same(test, references.alt_test(humans, judge, references.similarity(alike), 0.0, reference=named))
 
 
+@pytest.mark.slow
 @fewer
 @given(labelled(st.integers(1, 5)), epsilons)
 def test_alt_test_accepts_custom_score(study, epsilon):
@@ -401,6 +413,7 @@ def test_ranks_are_midranks_within_an_annotator():
     assert by["judge"] == [0.875, 0.625, 0.375, 0.125]
 
 
+@pytest.mark.slow
 @fewer
 @given(labelled(st.integers(1, 5)), st.sampled_from(["zscore", "minmax", "rank"]))
 def test_alt_test_normalise_equals_reference(study, how):
@@ -679,6 +692,7 @@ def test_wilcoxon_below_thirty_items_and_said_so():
     assert set(alt_test(labels, "good", epsilon=0.2, min_items=10, test="t").annotators["test"]) <= {"t", "exact"}
 
 
+@pytest.mark.slow
 def test_exact_tests_of_any_number_of_items_and_said_so():
     labels = random_study(10, n_items=24, missing=0)
     test = alt_test(labels, "good", epsilon=0.2, min_items=10, test="exact")
@@ -983,6 +997,7 @@ def test_everything_survives_json(options):
     assert not any(key.startswith("_") for key in made)
 
 
+@pytest.mark.slow
 def test_plot_draws_a_row_for_each_annotator():
     test = alt_test(STUDY, "good", expertise="crowd")
     axes = test.plot()

@@ -127,6 +127,7 @@ def plugged_in(outcomes: np.ndarray) -> float:
     return float(studies.crossing(sizes, studies.rising(np.array([told])), 0.8)[0])
 
 
+@pytest.mark.slow
 def test_sample_size_exceeds_plug_in_estimate():
     # 40 items on which people are exactly .0 closer: with epsilon .15, a judge that probably passes, but not surely.
     outcomes = np.concatenate([np.full((12, 3), 1), np.full((16, 3), 0), np.full((12, 3), -1)])
@@ -147,6 +148,7 @@ def test_sample_size_range_narrows_with_larger_pilot():
         assert 0.8 <= at < 0.85
 
 
+@pytest.mark.slow
 def test_tests_of_the_same_counts_share_the_number_of_items():
     outcomes = drawn(40, 3, 0.0, seed=7)
     found = sample_size(pilot(outcomes), 40, SETTINGS)
@@ -166,6 +168,7 @@ def test_sample_size_at_epsilon_is_none_with_limit(m):
     assert "close to the margin ε" in found.reason
 
 
+@pytest.mark.slow
 def test_sample_size_includes_agreement_ratio():
     outcomes = drawn(60, 3, -0.2, seed=8)
     plain = sample_size(pilot(outcomes), 60, SETTINGS)

@@ -29,6 +29,7 @@ def test_clusters_of_one_item_change_nothing(balance: bool) -> None:
     assert np.allclose(plain.annotators["p"], clustered.annotators["p"], atol=0.05)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("copies", [2, 5])
 def test_clusters_of_copied_items_count_as_one(copies: int) -> None:
     once = assay.alt_test(table(1), "judge", epsilon=0.15)

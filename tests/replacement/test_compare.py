@@ -225,6 +225,7 @@ def test_mean_similarity():
     assert found.ceiling is None
 
 
+@pytest.mark.slow
 def test_compare_judges_constant_has_no_correlation():
     frame = STUDY.labels
     flat = frame.filter(pl.col("annotator") == "good").with_columns(annotator=pl.lit("flat"), label=pl.lit(3))
@@ -288,6 +289,7 @@ def test_compare_judges_rejects_unknown_option():
         compare_judges(STUDY, expertise="crowd", min_item=3)
 
 
+@pytest.mark.slow
 def test_it_reads_like_every_result():
     found = by_crowd()
     rows = found.table

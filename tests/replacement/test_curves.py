@@ -53,6 +53,7 @@ def test_omega_at_each_epsilon_is_that_of_a_test_made_there(seed, options):
     assert curve.winning_rate[2] == test.winning_rate
 
 
+@pytest.mark.slow
 @settings(max_examples=12)
 @given(st.integers(0, 10**6), st.sampled_from(["good", "poor"]), st.sampled_from([0.3, 0.5, 0.75, 1.0]))
 def test_omega_never_falls_and_the_smallest_epsilon_is_where_the_judge_first_passes(seed, judge, threshold):
@@ -279,6 +280,7 @@ def test_items_to_decide_is_none_at_the_margin():
 # -- how they read ----------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["epsilon_curve", "size_curve"])
 def test_curves_read_like_every_result(name):
     test = alt_test(random_study(1), "good", expertise="crowd")

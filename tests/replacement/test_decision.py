@@ -157,6 +157,7 @@ def test_balance_of_equal_classes_changes_nothing():
 # -- Wilcoxon ---------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:Sample size too small for normal approximation")  # scipy before 1.14
 @given(some_counts, st.sampled_from([0.0, 0.1, 0.2, 0.5]))
 def test_wilcoxon_agrees_with_scipy(counts, epsilon):

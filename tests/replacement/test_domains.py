@@ -112,6 +112,7 @@ def test_smallest_epsilon_uses_the_shared_correction(options):
     assert [t.smallest_epsilon for t in alone] == [t.smallest_epsilon for t in within.tests.values()]
 
 
+@pytest.mark.slow
 def test_alt_test_by_correction_can_change_a_verdict():
     # One domain where the judge just wins, among others where nothing is to be won.
     hard = {f"d{i}": random_study(10 + i, n_items=40, judge_noise=0.7) for i in range(5)}

@@ -146,6 +146,7 @@ def test_sentences_of_limitations(one, sentence):
     assert words._limitation(one, numeric=False) == sentence
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("without_pictures")
 def test_a_card_shows_limitations_under_its_headline():
     from assay.replacement.page import card

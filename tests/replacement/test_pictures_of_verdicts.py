@@ -33,6 +33,7 @@ def legend_of(ax):
     return [text.get_text() for text in ax.get_legend().get_texts()]
 
 
+@pytest.mark.slow
 def test_plot_draws_rho_and_the_margin():
     people = pl.DataFrame(
         [("ann", 0.6, 0.5, 0.7, 0.8, False), ("bob", 0.9, 0.8, 1.0, 0.7, True), ("cho", 0.7, 0.6, 0.8, 0.6, True)],
@@ -58,6 +59,7 @@ def test_plot_draws_rho_and_the_margin():
     assert (shown[0], shown[19], shown[20], shown[-1]) == ("p14", "p8", "p6", "p0")  # 5 in the middle are left out
 
 
+@pytest.mark.slow
 def test_judges_and_domains_have_the_colour_of_their_verdict():
     tests = {name: planted_test(name, verdict, rho) for name, verdict, rho in [
         ("a", "replace", 0.8), ("b", "do_not_replace", 0.3), ("c", "mixed", 0.5), ("d", "undecided", 0.6),
@@ -109,6 +111,7 @@ def test_curves_of_one_test_and_their_threshold():
     assert_readable(ax)
 
 
+@pytest.mark.slow
 def test_curves_of_several_tests_are_distinguishable():
     verdicts = ["replace", "undecided", "replace", "replace", "replace", "replace"]
     tests = [planted_test(f"m{k}", verdict) for k, verdict in enumerate(verdicts)]

@@ -144,6 +144,7 @@ def test_by_keeps_the_false_discovery_rate_long(m, n, ties):
         assert independent(m, beaten, n, 20_000, ties)[0] < LEVEL
 
 
+@pytest.mark.slow
 def test_published_rule_error_rates():
     for m in (3, 5, 10):
         assert independent(m, 0, 100, 20_000)[1] < 0.005

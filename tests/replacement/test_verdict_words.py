@@ -284,6 +284,7 @@ def test_evidence_without_agreement_that_can_be_estimated():
     assert words.evidence(test)[2] == "Agreement ratio: not estimable: labels do not vary within strata of items."
 
 
+@pytest.mark.slow
 def test_larger_count_has_its_own_p_value():
     test = real_test(epsilon=0.5)
     assert (test.verdict_tests.least, test.noninferior_to) == (2, 3)
@@ -551,6 +552,7 @@ def test_card_by_counts_the_domains_with_each_verdict():
     assert card_by(domains(a=REPLACE, b=REPLACE)).step.words.endswith("corrected estimates (here for a):")
 
 
+@pytest.mark.slow
 def test_card_by_plans_the_largest_size():
     found = domains(law=UNDECIDED, art=UNDECIDED)
     vars(found.tests["art"])["sample_size"] = size(500)

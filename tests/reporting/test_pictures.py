@@ -75,6 +75,7 @@ def test_svg_leaves_labels_that_read_like_ids_or_colours() -> None:
     assert "fill: var(--ink)" in svg
 
 
+@pytest.mark.slow
 def test_svg_gives_the_same_bytes_again() -> None:
     assert pictures.svg(clipped, "", "a") == pictures.svg(clipped, "", "a")
 

@@ -182,6 +182,7 @@ def test_all_but_the_top_takes_the_mean_and_the_first_components_away():
     assert left[57:].max() < 1e-9
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("n", "d", "share", "kept_of"), [(12, 40, 1 / 3, 4), (12, 40, 2 / 3, 8), (50, 9, 1 / 3, 3)])
 def test_top_components_are_a_share_of_as_many_as_there_are(n, d, share, kept_of):
     decomposition = pytest.importorskip("sklearn.decomposition")

@@ -626,6 +626,7 @@ def test_human_baseline_tests_each_annotator():
     )
 
 
+@pytest.mark.slow
 def test_population_share_of_all_annotators():
     people, person, _ = world("50/50", 300, 5, 3)
     test = alt_test(study(people, person()), "judge", expertise="expert")
@@ -650,6 +651,7 @@ def test_analyses_spend_alpha():
         alt_test(labels, "judge", expertise="expert", analysis=3, analyses=2)
 
 
+@pytest.mark.slow
 def test_verdicts_of_several_judges_are_corrected_together():
     people, person, _ = world("50/50", 120, 3, 5)
     columns = {f"h{j}": people[:, j] for j in range(3)} | {f"m{k}": person() for k in range(4)}

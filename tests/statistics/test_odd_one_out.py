@@ -188,6 +188,7 @@ def test_step_moves_observed_level():
     assert step.best_from(0.3) < step.best_from(0.5) < step.best_from(0.9) <= 1
 
 
+@pytest.mark.slow
 def test_halves_are_those_of_the_ranked_pairs():
     again = mean_half_correlation(ROBIN, np.random.default_rng(0), 200)
     rng, found = np.random.default_rng(1), []
@@ -305,6 +306,7 @@ def test_fewer_halves_of_very_many_choices(most, halves):
     assert found != mean_half_correlation(ROBIN, np.random.default_rng(0), 24 - halves)
 
 
+@pytest.mark.slow
 def test_model_is_limited_to_choices_and_texts():
     """Two documents of 12 texts have 66 pairs each; the step is the mean of what twelve studies of the model show."""
 

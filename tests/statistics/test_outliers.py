@@ -25,6 +25,7 @@ class TestScoresOfAnnotators:
     def test_equal_values_are_at_the_median(self) -> None:
         assert median_scores(np.ones(6), np.zeros(6)).tolist() == [0.0] * 6
 
+    @pytest.mark.slow
     def test_simulated_scores_are_those_of_normal_studies(self) -> None:
         rng, scores = np.random.default_rng(5), []
         for _ in range(2_000):

@@ -416,6 +416,7 @@ def test_random_measure_has_nominal_error_rate():
     assert 0.01 <= seen / n <= 0.11
 
 
+@pytest.mark.slow
 def test_equal_measures_have_nominal_error_rate():
     apart, n = 0, 120
     for seed in range(n):

@@ -201,6 +201,7 @@ def test_open_refuses_a_database_older_than_0_2_in_true_words(url, step):
         Store.open(url)
 
 
+@pytest.mark.slow
 def test_claim_is_taken_once_however_many_ask(store):
     plan(store)
     runs = [work.start_run(store) for _ in range(4)]
@@ -218,6 +219,7 @@ def test_claim_is_taken_once_however_many_ask(store):
     assert len(got) == len(set(got)) == 8
 
 
+@pytest.mark.slow
 def test_answer_is_written_once_and_counts(store):
     plan(store)
     run = work.start_run(store)
@@ -301,6 +303,7 @@ def test_claims_of_a_dead_run_are_released(store, monkeypatch):
     assert len(work.claim(store, work.start_run(store), ["example"], 8)) == 8
 
 
+@pytest.mark.slow
 def test_run_on_another_machine_is_dead_when_its_lease_is_over(store, monkeypatch):
     plan(store)
     monkeypatch.setattr(work, "_host", lambda: "elsewhere")
@@ -311,6 +314,7 @@ def test_run_on_another_machine_is_dead_when_its_lease_is_over(store, monkeypatc
     assert len(work.claim(store, work.start_run(store), ["example"], 8)) == 8
 
 
+@pytest.mark.slow
 def test_next_run_retries_failed_and_not_missing(store):
     plan(store)
     run = work.start_run(store)
@@ -326,6 +330,7 @@ def test_next_run_retries_failed_and_not_missing(store):
     assert Exclusion("row", 1, "example: refused") in stored_annotations(store).reading.exclusions
 
 
+@pytest.mark.slow
 def test_new_plan_retires_what_it_does_not_hold_and_finds_old_answers_again(store):
     plan(store)
     run = work.start_run(store)
@@ -358,6 +363,7 @@ def test_labels_of_people_follow_their_file_and_history_keeps_all(store, study):
     assert stored_annotations(store).labels.equals(before.labels)
 
 
+@pytest.mark.slow
 def test_other_columns_of_the_labels_are_kept_or_noted(store, study):
     file = study.folder / "labels.csv"
     head = "item,annotator,label,seconds,mood,gender,review\n"
@@ -390,6 +396,7 @@ def test_labels_of_people_off_the_scale_name_the_file(store, study):
         sync_study(store, study)
 
 
+@pytest.mark.slow
 def test_model_among_the_people_s_labels_is_said_to_be_one(store, study):
     file = study.folder / "labels.csv"
     file.write_text("item,annotator,label\nr01,ana,3\nr01,gpt-4o,3\n")
@@ -413,6 +420,7 @@ def test_store_open_errors(tmp_path):
         Store.open(tmp_path)
 
 
+@pytest.mark.slow
 def test_estimate_writes_nothing_to_either_database(url, study):
     pytest.importorskip("aiohttp", reason='asking models needs the extra "judge"')
     from assay.judging.dry_run import estimate_study
@@ -466,6 +474,7 @@ def test_single_writer_flushes_once(store, monkeypatch):
     assert waited == [1]
 
 
+@pytest.mark.slow
 def test_log_of_what_people_did_takes_in_the_first_task(store):
     given = {
         "annotator": "zoe", "questions": "1", "condition": "{}", "repeat": 1, "role": "item", "party": "", "session": 1,

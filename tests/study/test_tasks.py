@@ -244,6 +244,7 @@ IN_NEED: list[tuple[dict[str, Any], str]] = [
 ]  # fmt: skip
 
 
+@pytest.mark.slow
 def test_triplet_in_need_is_the_first_unanswered(store):
     def need(wanted: int = 1) -> str | None:
         return people.triplet_in_need(db, SLOT.questions, "g", "eva", wanted, NOW)

@@ -144,6 +144,7 @@ def test_exclude_and_include(store):
     assert people.left_out(people.all_people(store)) == ["fay"]
 
 
+@pytest.mark.slow
 def test_whose_answers_are_left_out_is_excluded_or_adjudicates(store):
     add_people(store, {"ida": {}}, role=people.ADJUDICATOR)
     exclude(store, "gil")

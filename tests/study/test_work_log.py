@@ -146,6 +146,7 @@ def same(log: WorkLog, fresh: WorkLog) -> bool:
     return all(equal) and sorted(log.seconds.rows()) == sorted(fresh.seconds.rows()) and log.remarks == fresh.remarks
 
 
+@pytest.mark.slow
 def test_updated_log_equals_a_new_one(store, monkeypatch):
     log = WorkLog()
 

@@ -81,6 +81,7 @@ def test_energy_distance_of_categories_is_the_brier_distance_of_known_shares() -
     assert ordered == pytest.approx(2 * (np.cumsum(q - p) ** 2).sum(), abs=1e-3)
 
 
+@pytest.mark.slow
 def test_a_poll_of_k_annotators_has_a_relative_distance_of_one_kth() -> None:
     """The label shares of k random people as the judge's probabilities, in a large study: ψ is 1/k."""
     rng = np.random.default_rng(5)
@@ -201,6 +202,7 @@ def test_slope_on_repeats_is_free_of_their_noise() -> None:
     assert (found.estimate, found.low, found.high) == pytest.approx(wanted, rel=1e-9)
 
 
+@pytest.mark.slow
 def test_annotators_like_these_are_left_out_with_their_t() -> None:
     _, labels, soft, _ = study(7, 36)
     n, m = labels.shape
@@ -420,6 +422,7 @@ def test_names_and_the_order_of_rows_change_no_digit() -> None:
 # -- distances that mislead -----------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_published_distances_prefer_too_little_spread_with_three_annotators() -> None:
     """The truth against temperature .67, 150 items: shares' distances rank the sure judge first, D the truth."""
     wrong = dict.fromkeys(("jensen-shannon", "manhattan", "D"), 0)

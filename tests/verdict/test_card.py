@@ -176,6 +176,7 @@ def scored(rows, **columns):
     return Annotations.from_frame(frame, judges=judges, scale="1-5", items=items, annotator_table=about)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("lessons", [["1", "2"] * 3, ["s1", "s2", "t1", "t2", "u1", "u2"]])
 def test_card_treats_lesson_one_of_each_teacher_as_different(lessons):
     """Three annotators give teachers s, t, u 1, 3, 5 in both lessons; the judge gives 1, 3, 5, then 3, 3, 3.
@@ -193,6 +194,7 @@ def test_card_treats_lesson_one_of_each_teacher_as_different(lessons):
     assert found.filter(dimension="validity")["judge_value"].to_list() == pytest.approx([3**0.5])
 
 
+@pytest.mark.slow
 def test_card_is_the_same_however_lessons_are_named():
     """examples/lessons.csv numbers the lessons of each teacher: four names for 160 lessons."""
     rows = pl.read_csv(LESSONS)
@@ -355,6 +357,7 @@ def test_marks_are_corrected_for_judges_and_criteria_within_a_dimension():
     assert [marks[i] for i in order] == (holm <= 0.05).tolist()
 
 
+@pytest.mark.slow
 def test_next_steps_follow_replacement():
     labels = assay.simulate(90, 4, annotator_noise=0.3, judges={"good": 0.2, "poor": 0.95}, scale="1-5", seed=2)
     found = card(labels, expertise="skilled")
@@ -508,6 +511,7 @@ def test_an_item_has_one_group():
         card(Annotations.from_frame(frame, judges=["m"], scale="1-2"), group="group")
 
 
+@pytest.mark.slow
 def test_bias_and_fairness_match_slow_reference():
     """Differences judge minus annotator: means by annotator; a regression on the group with annotator means."""
     labels = observed(3, teachers=24)
@@ -628,6 +632,7 @@ def test_card_steps_for_passing_and_failing_judges():
     assert words.card_steps(rows[3:]) == []
 
 
+@pytest.mark.slow
 def test_scores_require_several_items_and_two_annotators():
     rows = [(f"i{k:02}", who, 1 + (k + len(who)) % 5) for k in range(12) for who in ("p", "qq", "j")]
     several = [f"o{k % 4}" for k in range(12)]
@@ -698,6 +703,7 @@ def test_cells_are_absent_without_human_labels():
     assert found["x"]["concordance"][0].judge == 1
 
 
+@pytest.mark.slow
 def test_replacement_cell_is_absent_without_test_or_margin():
     def reasons(labels, **options):
         return {row.name: row.parts["replacement"][0].found.reason for row in card(labels, **options).rows}
@@ -795,6 +801,7 @@ def panel(people=3):
     return Annotations.from_frame(rows, judges=list(MAKERS), scale="1-5", annotator_table=about)
 
 
+@pytest.mark.slow
 def test_families_have_at_least_two_judges():
     assert families(card(panel())) == {}
     assert list(families(card(panel(), family="maker"))) == ["a"]
@@ -832,6 +839,7 @@ def test_annotator_is_tested_as_judge_against_others():
             assert rows[name].test.advantage_probability.estimate == one.advantage_probability.estimate
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("adjust", [True, False])
 def test_marks_are_adjusted_over_judges_and_over_families(adjust):
     """Holm's p by hand: the k-th smallest times how many are left, never below one before."""

@@ -51,6 +51,7 @@ def policy(folder: Path, text: str, judge: str = "good", labels: str = "labels.c
 VERDICT = '[verdict]\nexpertise = "crowd"\n'
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("text", "judge", "labels", "status", "code", "words"),
     [
@@ -138,6 +139,7 @@ def test_gate_without_a_verdict_does_not_say_replace(judge, text, folder):
         assert_gate(path)
 
 
+@pytest.mark.slow
 def test_gate_runs_other_checks_after_error(folder):
     found = assay.gate(policy(folder, VERDICT + "[drift]\nbefore = 'nowhere.csv'\nmost = 0.1"))
     assert [one.status for one in found.checks] == ["pass", "error"]
@@ -310,6 +312,7 @@ def test_policy_numbers_can_be_zero_or_negative(folder):
     assert [check.status for check in found.checks] == ["pass", "pass"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("criteria", "given", "names"),
     [

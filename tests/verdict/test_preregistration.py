@@ -135,6 +135,7 @@ def test_read_rejects_missing_plan(tmp_path, labels):
 # -- deviations --------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_report_follows_plan(tmp_path, labels):
     plan = written(tmp_path, judges=["good", "poor"])
     found = report(labels, plan=plan, n_resamples=50)
@@ -193,6 +194,7 @@ def test_other_options_are_not_deviations(tmp_path, labels):
     assert len(lines) == 1
 
 
+@pytest.mark.slow
 def test_report_compares_analyses_with_plan(tmp_path, labels):
     plan = written(tmp_path, looks=3, items=180)
     lines = notices(labels, plan)
@@ -238,6 +240,7 @@ def test_plan_command_writes_plan_for_report(tmp_path, labels, capsys, monkeypat
 # -- items that prompts were tuned on ------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_report_mentions_development_items_first(labels):
     def split(test: int) -> assay.Annotations:
         about = labels.items.select("item").with_columns(
@@ -261,6 +264,7 @@ def test_report_mentions_development_items_first(labels):
 # -- pooled criteria ---------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_report_mentions_pooled_criteria(labels):
     numbers = labels.items["item"].str.extract(r"(\d+)$").cast(pl.Int64)
     names = [f"img{n // 2}__{'Color' if n % 2 else 'Border'}" for n in numbers]
@@ -295,6 +299,7 @@ def test_value_words(value: Any, words: str) -> None:
     assert Preregistration(verdict={"score": value}).summary() == f"score {words}"
 
 
+@pytest.mark.slow
 def test_plan_rejects_function_and_rounds_numbers() -> None:
     with pytest.raises(DesignError, match=r"a plan file cannot store a function; set score=\.\.\. to a name"):
         planned(score=my_score)

@@ -360,6 +360,7 @@ def test_probes_reject_unknown_names(options, error, message):
         probes(people)
 
 
+@pytest.mark.slow
 def test_length_of_texts_is_characters_and_clusters_change_interval():
     _, quality, length, said = world(7)
     texts = ["x" * int(n) for n in 50 + 10 * length]

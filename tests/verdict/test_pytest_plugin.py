@@ -98,6 +98,7 @@ def test_plugin_fixtures_fail_and_are_summarised(project: pytest.Pytester) -> No
     assert properties[0].startswith("Replace: good may replace")
 
 
+@pytest.mark.slow
 def test_policy_among_the_arguments_is_tested(project: pytest.Pytester) -> None:
     found = project.runpytest_inprocess(*PLUGIN, "-v", "assay.toml")
     found.assert_outcomes(passed=2)
@@ -153,6 +154,7 @@ def test_entry_point_leads_to_the_plugin() -> None:
     assert points == {"assay": "assay.pytest_plugin"}
 
 
+@pytest.mark.slow
 def test_plugin_imports_no_method() -> None:
     """Pytest loads it in every project, so it imports neither Polars nor the package's methods."""
     code = "import sys, assay.pytest_plugin; print(sorted({m.partition('.')[0] for m in sys.modules}))"
