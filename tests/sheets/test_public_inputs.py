@@ -73,6 +73,28 @@ def test_systems_in_names_of_columns_are_asked_about(names: tuple[str, ...], tmp
     assert "are rated: add a column that names who answered" in refused[0]
 
 
+@given
+def predicted_intent_next_to_scores(folder: Path, rng: Rng) -> Given:
+    """A prediction of a system in words is not a label of its reply."""
+    kinds = ("groundedness", "helpfulness")
+    columns = {f"{kind}{who}": scores(rng, 40, 1)[:, 0].tolist() for who in ("", "_human") for kind in kinds}
+    about = {"predicted_intent": pick(rng, ("battery", "refund", "login"), 40)}
+    rows = [(f"i{k:02}", "human" if name.endswith("_human") else "judge", name.removesuffix("_human"), v)
+            for name, cells in columns.items() for k, v in enumerate(cells)]  # fmt: skip
+    return Given(wide(folder, about | columns), rows, asked=True)
+
+
+def test_prediction_next_to_scores_is_asked_about(tmp_path: Path, rng: Rng) -> None:
+    truth, guess, flag = (pick(rng, own, 30) for own in (("app", "login"), ("app", "login"), ("True", "False")))
+    own = scores(rng, 30, 2).T.tolist()
+    columns = {"true_intent": truth, "predicted_intent": guess, "should_stop": flag, "predicted_stop": flag[::-1],
+               "helpfulness_score": own[0], "tone_score": own[1]}  # fmt: skip
+    with pytest.raises(DataError, match="'helpfulness_score', 'tone_score' could hold the annotators' lab") as error:
+        assay.read(wide(tmp_path, columns))
+    assert "helpfulness_score" in error.value.choices[1][0]
+    assert assay.read(wide(tmp_path, columns), **error.value.choices[0][1]).judges == ("predicted_intent",)
+
+
 # -- a column with the names of judges -------------------------------------------------------------------------
 
 
