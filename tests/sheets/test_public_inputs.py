@@ -166,6 +166,21 @@ def judges_in_ids_of_sessions(folder: Path, rng: Rng) -> Given:
     return Given(written(folder, {name: [one[i] for one in table] for i, name in enumerate(names)}), rows, asked=True)
 
 
+@given
+def criterion_that_is_equal_within_items(folder: Path, rng: Rng) -> Given:
+    """All raters agree on the coherence of each of three texts."""
+    equal = {"W1": 5, "P1": 4, "M1": 3}
+    table = {
+        (item, who): (*scores(rng, 3, 1)[:, 0].tolist(), item) for item in equal for who in ("R1", "R2", "R3", "R4")
+    }
+    names = ("Plaus", "Coher", "CultFit", "AuthSim")
+    cells = {one: (a, equal[one[0]], b, c) for one, (a, b, c, _) in table.items()}
+    columns = {"Text_ID": [a for a, _ in cells], "Rater": [b for _, b in cells]}
+    columns |= {name: [own[k] for own in cells.values()] for k, name in enumerate(names)}
+    rows = [(*one, name, own[k]) for one, own in cells.items() for k, name in enumerate(names)]
+    return Given(written(folder, columns), rows, asked=True)
+
+
 # -- lists in cells ----------------------------------------------------------------------------------------------
 
 
