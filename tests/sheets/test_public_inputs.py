@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
-from inputs import Case, Given, Rng, check_reading, records, scores, wide, written
+from inputs import Case, Given, Rng, check_reading, records, scores, text, wide, written
 
 import assay
 from assay.errors import DataError
@@ -240,6 +241,37 @@ def criteria_with_notes_of_one_person(folder: Path, rng: Rng) -> Given:
 def criteria_with_notes_of_one_judge(folder: Path, rng: Rng) -> Given:
     made, rows = criteria_in_objects("judge_model", "gpt-4o", rng)
     return Given(records(folder, made), rows, asked=True)
+
+
+# -- JSON that is not a list of records --------------------------------------------------------------------------------
+
+
+@given
+def lists_of_one_length(folder: Path, rng: Rng) -> Given:
+    people, judge = scores(rng, 20, 2, 3).T.tolist()
+    pairs = [[f"q{k // 2}", f"d{k}"] for k in range(20)]
+    document = {"pair_index": pairs, "human_scores": people, "per_judge_scores": {"Gemma 4 26B (OpenRouter)": judge},
+                "about_judges": {"Gemma 4 26B (OpenRouter)": {"n_valid": 20}}, "specs": ["gemma-4-26b"]}  # fmt: skip
+    rows = [("/".join(pair), who, "", v) for who, own in (("human_scores", people), ("Gemma 4 26B (OpenRouter)", judge))
+            for pair, v in zip(pairs, own, strict=True)]  # fmt: skip
+    return Given(text(folder, json.dumps(document), "t.json"), rows, asked=True)
+
+
+@given
+def labels_by_item_next_to_settings(folder: Path, rng: Rng) -> Given:
+    own = {f"e{k}f3": v for k, v in enumerate(scores(rng, 20, 1, 9)[:, 0].tolist())}
+    settings = {"model": "meta-llama/Llama-3.1-8B", "rubric": "rubric.py", "seed": 42, "score_of_failures": 5.0}
+    rows = [(one, "meta-llama/Llama-3.1-8B", "", v) for one, v in own.items()]
+    return Given(text(folder, json.dumps(settings | {"scores_by_hash": own}), "t.json"), rows, asked=True)
+
+
+def test_json_of_another_form_says_which_forms_are_read(tmp_path: Path) -> None:
+    with pytest.raises(
+        DataError, match="must contain a list of objects, one per answer, such as .* an object can cont"
+    ):
+        assay.read(
+            text(tmp_path, json.dumps({"human_scores": [1, 2, 3], "judge_scores": {"gpt-4o": [1, 2]}}), "t.json")
+        )
 
 
 # -- tables of results -------------------------------------------------------------------------------------------
