@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
-from inputs import Case, Given, Rng, check_reading, records, scores, wide, written
+from inputs import Case, Given, Rng, check_reading, records, scores, text, wide, written
 
 import assay
 from assay.errors import DataError
@@ -72,6 +73,28 @@ def test_systems_in_names_of_columns_are_asked_about(names: tuple[str, ...], tmp
     assert people.humans == tuple(sorted(names))
     assert (by_human.humans, by_human.criteria, by_human.n_items) == (("human",), ("correctness", "safety"), 120)
     assert by_judge.judges == ("judge",)
+
+
+@given
+def predicted_intent_next_to_scores(folder: Path, rng: Rng) -> Given:
+    """A prediction of a system in words is not a label of its reply."""
+    kinds = ("groundedness", "helpfulness")
+    columns = {f"{kind}{who}": scores(rng, 40, 1)[:, 0].tolist() for who in ("", "_human") for kind in kinds}
+    about = {"predicted_intent": pick(rng, ("battery", "refund", "login"), 40)}
+    rows = [(f"i{k:02}", "human" if name.endswith("_human") else "judge", name.removesuffix("_human"), v)
+            for name, cells in columns.items() for k, v in enumerate(cells)]  # fmt: skip
+    return Given(wide(folder, about | columns), rows, asked=True)
+
+
+def test_prediction_next_to_scores_is_asked_about(tmp_path: Path, rng: Rng) -> None:
+    truth, guess, flag = (pick(rng, own, 30) for own in (("app", "login"), ("app", "login"), ("True", "False")))
+    own = scores(rng, 30, 2).T.tolist()
+    columns = {"true_intent": truth, "predicted_intent": guess, "should_stop": flag, "predicted_stop": flag[::-1],
+               "helpfulness_score": own[0], "tone_score": own[1]}  # fmt: skip
+    with pytest.raises(DataError, match="'helpfulness_score', 'tone_score' could hold the annotators' lab") as error:
+        assay.read(wide(tmp_path, columns))
+    assert "helpfulness_score" in error.value.choices[1][0]
+    assert assay.read(wide(tmp_path, columns), **error.value.choices[0][1]).judges == ("predicted_intent",)
 
 
 # -- a column with the names of judges -------------------------------------------------------------------------
@@ -145,6 +168,21 @@ def judges_in_ids_of_sessions(folder: Path, rng: Rng) -> Given:
     return Given(written(folder, {name: [one[i] for one in table] for i, name in enumerate(names)}), rows, asked=True)
 
 
+@given
+def criterion_that_is_equal_within_items(folder: Path, rng: Rng) -> Given:
+    """All raters agree on the coherence of each of three texts."""
+    equal = {"W1": 5, "P1": 4, "M1": 3}
+    table = {
+        (item, who): (*scores(rng, 3, 1)[:, 0].tolist(), item) for item in equal for who in ("R1", "R2", "R3", "R4")
+    }
+    names = ("Plaus", "Coher", "CultFit", "AuthSim")
+    cells = {one: (a, equal[one[0]], b, c) for one, (a, b, c, _) in table.items()}
+    columns = {"Text_ID": [a for a, _ in cells], "Rater": [b for _, b in cells]}
+    columns |= {name: [own[k] for own in cells.values()] for k, name in enumerate(names)}
+    rows = [(*one, name, own[k]) for one, own in cells.items() for k, name in enumerate(names)]
+    return Given(written(folder, columns), rows, asked=True)
+
+
 # -- lists in cells ----------------------------------------------------------------------------------------------
 
 
@@ -204,6 +242,37 @@ def criteria_with_notes_of_one_person(folder: Path, rng: Rng) -> Given:
 def criteria_with_notes_of_one_judge(folder: Path, rng: Rng) -> Given:
     made, rows = criteria_in_objects("judge_model", "gpt-4o", rng)
     return Given(records(folder, made), rows, asked=True)
+
+
+# -- JSON that is not a list of records --------------------------------------------------------------------------------
+
+
+@given
+def lists_of_one_length(folder: Path, rng: Rng) -> Given:
+    people, judge = scores(rng, 20, 2, 3).T.tolist()
+    pairs = [[f"q{k // 2}", f"d{k}"] for k in range(20)]
+    document = {"pair_index": pairs, "human_scores": people, "per_judge_scores": {"Gemma 4 26B (OpenRouter)": judge},
+                "about_judges": {"Gemma 4 26B (OpenRouter)": {"n_valid": 20}}, "specs": ["gemma-4-26b"]}  # fmt: skip
+    rows = [("/".join(pair), who, "", v) for who, own in (("human_scores", people), ("Gemma 4 26B (OpenRouter)", judge))
+            for pair, v in zip(pairs, own, strict=True)]  # fmt: skip
+    return Given(text(folder, json.dumps(document), "t.json"), rows, asked=True)
+
+
+@given
+def labels_by_item_next_to_settings(folder: Path, rng: Rng) -> Given:
+    own = {f"e{k}f3": v for k, v in enumerate(scores(rng, 20, 1, 9)[:, 0].tolist())}
+    settings = {"model": "meta-llama/Llama-3.1-8B", "rubric": "rubric.py", "seed": 42, "score_of_failures": 5.0}
+    rows = [(one, "meta-llama/Llama-3.1-8B", "", v) for one, v in own.items()]
+    return Given(text(folder, json.dumps(settings | {"scores_by_hash": own}), "t.json"), rows, asked=True)
+
+
+def test_json_of_another_form_says_which_forms_are_read(tmp_path: Path) -> None:
+    with pytest.raises(
+        DataError, match=r"must contain a list of objects, one per answer, such as .* an object can cont"
+    ):
+        assay.read(
+            text(tmp_path, json.dumps({"human_scores": [1, 2, 3], "judge_scores": {"gpt-4o": [1, 2]}}), "t.json")
+        )
 
 
 # -- tables of results -------------------------------------------------------------------------------------------

@@ -100,6 +100,48 @@ def records_in(values: Any) -> list[Record] | None:
     return (nested or lists)[0] if len(nested or lists) == 1 and len(inner) > 1 else None
 
 
+LEAST_OF_ARRAY = 3
+"""Labels from which lists of one length, or an object of labels by item, are a table."""
+
+
+def records_of_arrays(values: Any) -> list[Record] | None:
+    """Return the records of a JSON object of lists of one length, or of labels by item; None for other objects.
+
+    ``{"pair_id": [1, 2], "human_scores": [3, 4], "scores_of_judges": {"gpt-4o": [3, 3]}, "version": 2}`` and
+    ``{"model": "gpt-4o", "scores_by_id": {"a": 4, "b": 5}}``. Single values are settings, not labels.
+    """
+    if not isinstance(values, dict):
+        return None
+    inner = {key: one for key, one in values.items() if isinstance(one, dict) and one}
+    lists = {key: one for key, one in values.items() if isinstance(one, list) and len(one) > 1}
+    nested = {key: one for key, one in inner.items() if all(isinstance(v, list) for v in one.values())}
+    if lists:
+        columns = [*lists.items(), *(pair for one in nested.values() for pair in one.items())]
+        names = [name for name, _ in columns]
+        lengths = {len(cells) for _, cells in columns}
+        even = len(lengths) == 1 and len(columns) > 1 and len({*names}) == len(names)
+        if not even or min(lengths) < LEAST_OF_ARRAY or not any(map(_is_list_of_answers, dict(columns).values())):
+            return None
+        made = {name: [_joined_id(cell) for cell in cells] for name, cells in columns}
+        return [dict(zip(made, row, strict=True)) for row in zip(*made.values(), strict=True)]
+    labels = [(key, one) for key, one in inner.items() if all(map(_is_scalar, one.values()))]
+    answers = [(key, one) for key, one in labels if any(called(_single(part), "label") for part in key.split("_"))]
+    if len(answers) != 1 or len(answers[0][1]) < LEAST_OF_ARRAY:
+        return None
+    usual = ("judge", "system")
+    about = {
+        key: one
+        for key, one in values.items()
+        if isinstance(one, str) and (called_people(plain_name(key)) or any(called(plain_name(key), r) for r in usual))
+    }
+    return [{"item": item, "label": label, **about} for item, label in answers[0][1].items()]
+
+
+def _joined_id(cell: Any) -> Any:
+    """A cell of a list: an id of several parts, ``["q1", "d7"]``, is one text."""
+    return "/".join(map(str, cell)) if isinstance(cell, list) and all(map(_is_scalar, cell)) else cell
+
+
 def unfold(rows: Rows, stated: Mapping[str, Any] | None = None) -> Rows:
     """Return a table with one row per answer, if its cells contain the answers as lists or objects.
 

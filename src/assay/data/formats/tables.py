@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 from assay.data.annotations import Annotations, Reading
 from assay.data.columns import KEY, arrow_orders, class_names, column_of, declare_orders, name_classes, natural
 from assay.data.formats import Rows, one_answer_each
-from assay.data.formats.nested import records_in
+from assay.data.formats.nested import records_in, records_of_arrays
 from assay.data.formats.sheets import SPREADSHEETS, TEXTS, read_sheet
 from assay.data.names import IN_MEMORY, any_twice, cell_numbers, factorize, refuse_equal_names, strip_spaces
 from assay.data.scales import Preference
@@ -564,7 +564,11 @@ def records(values: Any, source: str, *, strict: bool = True) -> pl.DataFrame:
     it becomes text.
     """
     if not isinstance(values, list) or not all(isinstance(v, dict) for v in values):
-        raise DataError(f"{source} must contain a list of objects, one per answer")
+        raise DataError(
+            f"{source} must contain a list of objects, one per answer, such as "
+            '[{"item": "q1", "annotator": "ann", "label": 4}]; an object can contain lists of one length, or one '
+            'object of labels by item, such as {"scores": {"q1": 4, "q2": 5}}'
+        )
     names = list(dict.fromkeys(key for value in values for key in value))
     return pl.DataFrame({name: column_of(name, [v.get(name) for v in values], source, strict=strict) for name in names})
 
@@ -623,7 +627,8 @@ def _json(path: Path) -> pl.DataFrame:
         if len({len(v) for v in values.values()}) > 1:
             raise DataError(f"{path}: the columns have different lengths")
         return pl.DataFrame({k: column_of(k, v, str(path)) for k, v in values.items()})
-    return records(values, str(path))
+    arrays = records_of_arrays(values)
+    return records(values if arrays is None else arrays, str(path))
 
 
 def _of_pandas(values: Any) -> list[dict[str, Any]] | None:

@@ -252,7 +252,7 @@ class AnnotatorSearch(KeySearch):
         if sure:
             pairs = list({n: (n, k) for n, k in reversed(pairs)}.values())[::-1]
         pairs = [one for one in pairs if not self._is_system(one[0])] or pairs
-        pairs = [one for one in pairs if not self._texts_of(one[0])] or pairs
+        pairs = [one for one in pairs if not self._texts_of(one[0]) and not self.views[one[0]].free] or pairs
         other = [one for one in pairs if not called(self.plain[one[0]], "item")]
         # Instances and visits number the occasions of an item, by one person or by several.
         settled = len(other) == 1 and not called(self.plain[other[0][0]], "occasion")
@@ -272,7 +272,7 @@ class AnnotatorSearch(KeySearch):
             item = list(keys[0]) if len(keys[0]) > 1 else keys[0][0]
             choices.append((words.columns_are_annotators(people), {"layout": "wide", "item": item, "columns": people}))
         item = [n for n in self.views if n in keys[0]]
-        given, unsure = (people, None) if people else self._labels(RowKey(item[0], keys[0][1:]))
+        given, unsure = (people, None) if people else self._labels(RowKey(keys[0][0], keys[0][1:]))
         if given and unsure is None and not further & {*item}:
             one = of_one({"item": item[0] if len(item) == 1 else item, "columns": given})
             choices += [(f"{words.item_is(item)}, and {words.answered_by_one(given, who)}", more) for who, more in one]

@@ -105,6 +105,8 @@ class StructureSearch(WideSearch):
             self.questions = []
         if self.questions:
             return self._asked_who()
+        if self._asks_about_one_model():
+            return self._asked_who()
         once = stated.annotator in self.views and self.views[str(stated.annotator)].unique
         labelled = stated.label is not None and not self._labels_data(stated.label)
         if labelled or (stated.annotator is not None and not (once and stated.item is None)):
@@ -171,6 +173,17 @@ class StructureSearch(WideSearch):
             return key if key is None else key._replace(found=False)
         return RowKey(judges[0], (item,) if item is not None else tuple(joint), within.get("criterion"),
                       within.get("repeat"), words.model_reason(judges[:1]))  # fmt: skip
+
+    def _asks_about_one_model(self) -> bool:
+        """Ask whether the one model of a column gave the labels of each item, or wrote what has them."""
+        item, label, views = self.stated.item, self.stated.label, self.views
+        models = [n for n, v in views.items() if v.n_values == 1 and self._is_system(n) and model_names(v.distinct)]
+        if item not in views or label not in views or not views[str(item)].unique or len(models) != 1:
+            return False
+        if self.stated.annotator is not None or not self.stated.alone or self.stated.people:
+            return False
+        self._ask_judge_or_system(models[0], str(label), str(item))
+        return True
 
     def _counts(self) -> list[str]:
         """The columns that hold how many annotators chose each category; empty if the table has none."""

@@ -12,7 +12,7 @@ import numpy as np
 from assay.data import words
 from assay.data.structure.cells import ColumnView
 from assay.data.structure.dependence import crossed, dependence, repetition
-from assay.data.structure.one_scale import MOST_SHARED_VALUES, scale_groups
+from assay.data.structure.one_scale import MOST_SHARED_VALUES, on_one_scale, scale_groups
 from assay.data.structure.readings import MOST_CHOICES, MOST_READINGS
 from assay.data.structure.role_names import ID, called, called_people
 from assay.data.structure.roles import Doubt
@@ -23,6 +23,9 @@ MOST_ENTITIES = 16
 
 LARGEST_ENTITY = 0.7
 """Share of rows up to which the values of a column come again, as those of an item or an annotator do."""
+
+MOST_EQUAL_ITEMS = 10
+"""Items up to which all annotators can agree on each of them by chance."""
 
 LEAST_FILLED = 0.9
 """Share of filled cells of a column that identifies rows."""
@@ -180,6 +183,37 @@ class KeySearch(TableSearch):
 
     def _labels(self, key: RowKey) -> tuple[list[str], Doubt | None]:
         """The columns of labels, one per criterion, and the question about them."""
+        labels, question = self._labels_that_differ(key)
+        further = self._same_within_items(labels, key)
+        if not further:
+            return labels, question
+        every = [n for n in self.views if n in labels or n in further]
+        choices = question.choices if question is not None else ((words.labels_are(labels), {"label": labels}),)
+        asked = [options["label"] for _, options in choices]
+        could = [
+            n
+            for n in self.views
+            if n in every or any(n == one or (n in one and isinstance(one, list)) for one in asked)
+        ]
+        return every, Doubt(words.several_labels(could), ((words.labels_are(every), {"label": every}), *choices))
+
+    def _same_within_items(self, labels: Sequence[str], key: RowKey) -> list[str]:
+        """Columns between those of labels, on their scale, that are the same for all annotators of each of few items.
+
+        In so few items annotators can agree by chance.
+        """
+        order = list(self.views)
+        items = crossed([self.views[n].codes for n in key.item if n in self.views])
+        if self.stated.label is not None or len(labels) < 2 or len(np.unique(items)) > MOST_EQUAL_ITEMS:
+            return []
+        between = order[order.index(labels[0]) : order.index(labels[-1])]
+        fits = [n for n in between if n not in (*labels, *key.members, *self.excluded) and self._by_name(n) is None]
+        return [n for n in fits if self.views[n].could_be_labels and self.views[n].n_values > 1
+                and self._belongs(n, key.item) is not False
+                and any(on_one_scale(self.views[n], self.views[o]) for o in labels)]  # fmt: skip
+
+    def _labels_that_differ(self, key: RowKey) -> tuple[list[str], Doubt | None]:
+        """The columns of labels that differ within items, one per criterion, and the question about them."""
         stated = self.stated.label
         if stated is not None:
             return [stated], None

@@ -39,6 +39,9 @@ SYSTEM_NAME = re.compile(
 )
 """Names of systems that write texts, next to names of models."""
 
+PREDICTED = re.compile(r"(y )?pred(ict(ed|ions?)?)? ")
+"""The beginning of the plain name of a prediction of something: ``predicted intent``."""
+
 HUMAN_FLAG = re.compile(r"is (a )?(human|person)")
 MACHINE_FLAG = re.compile(r"is (an? )?(llm|judge|model|ai|machine|bot|automatic|automated)")
 """Plain names of columns with true or false that say which annotators are people, or machines."""
@@ -228,10 +231,6 @@ def _crossed_with_unnamed(names: Sequence[str]) -> CrossedNames | None:
     return None
 
 
-_PREDICTED = re.compile(r"(?i)pred(icted|ictions?)?|y ?pred")
-"""What is predicted is called by what it is, and not by who predicts it."""
-
-
 def criteria_of_one(names: Sequence[str]) -> CrossedNames | None:
     """How column names combine one annotator and criteria, ``judge_tone, judge_depth``; None if they do not.
 
@@ -242,7 +241,7 @@ def criteria_of_one(names: Sequence[str]) -> CrossedNames | None:
             pairs = {n: (n.partition(mark)[::2] if first else n.rpartition(mark)[::-2]) for n in names if mark in n}
             of = {n: (who.strip(), what.strip()) for n, (who, what) in pairs.items()
                   if (_HUMAN.fullmatch(who.strip()) or model_names([who])) and what.strip()
-                  and not _PREDICTED.fullmatch(who.strip())}  # fmt: skip
+                  and not PREDICTED.match(plain_name(n))}  # fmt: skip
             found, criteria = {who for who, _ in of.values()}, [what for _, what in of.values()]
             rest = [n for n in names if n not in of]
             if len(found) != 1 or len(of) < 2 or len(set(criteria)) < len(criteria):

@@ -23,6 +23,7 @@ from assay.data.structure.role_names import (
     AVERAGE_ROW,
     ID,
     NUMBERED,
+    PREDICTED,
     SUMMARY_ROW,
     SYSTEM_NAME,
     CrossedNames,
@@ -491,6 +492,7 @@ class WideSearch(LongSearch):
         best = max(groups, key=lambda g: (len(g), any(n in known for n in g), -open_.index(g[0])))
         rivals = [g for g in groups if g is not best and len(g) == len(best)]
         best = self._without_constants(best, known)
+        self._ask_predictions(best, known, [g for g in groups if not {*g} & {*best}])
         if rivals and len(best) > 1 and not any(n in known for n in best):
             choices = tuple(
                 (words.labels_are(g), {"layout": "wide", "columns": g}) for g in (best, *rivals)[:MOST_CHOICES]
@@ -520,6 +522,16 @@ class WideSearch(LongSearch):
             said = words.left_out(siblings, self.views[siblings[0]].examples(), best)
             self.questions.append(Doubt(said, choices))
         return best, crossing
+
+    def _ask_predictions(self, best: list[str], known: Sequence[str], others: Sequence[list[str]]) -> None:
+        """Ask whether a prediction and what it is compared with are the labels, next to scores of the same items."""
+        predicted = [n for n in best if n in known]
+        scored = [g for g in others if len(g) >= len(best) and not any(self.views[n].is_text or n in known for n in g)]
+        if scored and predicted and all(PREDICTED.match(self.plain[n]) and self.views[n].is_text for n in predicted):
+            scores = scored[0]
+            choices: list[Choice] = [(words.labels_are(best), {"columns": best})]
+            choices += [(words.answered_by_one(scores, who), answer) for who, answer in of_one({"columns": scores})]
+            self.questions.append(Doubt(words.several_scales([best, scores]), tuple(choices)))
 
     def _crossed_scales(self, open_: list[str], groups: Sequence[list[str]]) -> CrossedNames | None:
         """How columns combine an annotator and a criterion, if criteria have several scales: asks which are labels."""
@@ -599,6 +611,10 @@ class WideSearch(LongSearch):
             return
         stated = next((role for role in ("judges", "humans") if name in (getattr(self.stated, role) or ())), None)
         models = [] if set(model_names(view.distinct)) >= set(view.distinct) else model_names([name])
+        if models and PREDICTED.match(self.plain[name]):
+            # What a system predicted, such as the intent of a message, describes an item whose reply has numbers.
+            other = (view.is_text and not others[0].is_text) or any(PREDICTED.match(self.plain[n]) for n in labels)
+            models = [] if other else models
         if stated or models or (human_names([name]) and len(model_names(labels)) == len(labels)):
             kind = f"is listed in {stated}" if stated else f"has the name of {'a model' if models else 'an annotator'}"
             said = words.labels_on_another_scale(name, why, kind)
