@@ -68,7 +68,7 @@ AVERAGE_ROW = re.compile(
     r"standard deviation|count|min|max|mittelwert|durchschnitt|summe|moyenne)s?"
 )
 _ANNOTATOR_DATA = re.compile(
-    r"(.+)[ _.:/-]+(conf(idence)?|certainty|log[ _-]?prob(abilitie)?s?|time|seconds|duration|"
+    r"(.+)[ _.:/-]+(conf(idence)?|certainty|(log[ _-]?)?prob(abilit(y|ies)|s)?|time|seconds|duration|"
     r"comments?|notes?|reasons?|rationale|explanation|time ?stamp|justification)"
 )
 """Other data of an annotator next to a label: ``Ann_confidence``."""
@@ -249,7 +249,7 @@ def criteria_of_one(names: Sequence[str]) -> CrossedNames | None:
             people = human_names(rest) + model_names(rest) + human_names(criteria) + model_names(criteria)
             # `Bob / tone` next to `Ann / tone` is another annotator's; letters and numbers are names.
             again = {part.strip() for n in rest for part in (n, *n.partition(mark), *n.rpartition(mark))} & {*criteria}
-            if people or again or any(re.search(r"\d$", one) or len(one) < 2 for one in criteria):
+            if people or again or any(re.search(r"^\d|\d$", one) or len(one) < 2 for one in criteria):
                 continue
             template = f"annotator{mark}criterion" if first else f"criterion{mark}annotator"
             return CrossedNames(template, {n: who for n, (who, _) in of.items()})
