@@ -250,7 +250,9 @@ def _refuse_unknown_exclusions(parts: Sequence[Rows], excluded: Sequence[str]) -
         found = names.filter(names.is_in(list(excluded)))
         known |= dict.fromkeys((names if len(names) <= MOST_SUGGESTED else found).to_list())
     for name in excluded:
-        if name not in known:
+        # Names of columns can combine an annotator with a criterion: `consensus_tone`.
+        part_of = re.compile(rf"{re.escape(name)}[ _./:-].*|.*[ _./:-]{re.escape(name)}", re.DOTALL)
+        if name not in known and not any(part_of.fullmatch(n) for part in parts for n in part.labels.columns):
             raise DataError(unknown("excluded name", name, known, parts[0].reading.source), option="exclude")
 
 

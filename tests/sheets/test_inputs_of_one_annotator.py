@@ -180,3 +180,16 @@ def test_files_of_a_person_and_of_a_judge_are_joined(tmp_path: Path) -> None:
     assert (read.humans, read.judges, read.criteria, len(read)) == (("human",), ("llm",), CRITERIA, 240)
     read = assay.read([human, judge], judges=["judge"])
     assert (read.humans, read.judges, read.criteria, len(read)) == (("human",), ("judge",), CRITERIA, 240)
+
+
+def test_consensus_of_several_criteria_is_excluded_as_the_message_says() -> None:
+    """The excluded name is a part of the names of columns."""
+    given = {f"{who}_{name}": own for who in ("a", "b", "consensus") for name, own in
+             of_criteria(np.random.default_rng(len(who))).items()}  # fmt: skip
+    table = pl.DataFrame({"item_id": [f"q{k}" for k in range(40)], **given})
+    with pytest.raises(DataError, match=r"set exclude=\['consensus'\] to ignore it"):
+        assay.read(table)
+    read = assay.read(table, exclude=["consensus"])
+    assert (read.humans, read.criteria, len(read)) == (("a", "b"), CRITERIA, 240)
+    with pytest.raises(DataError, match="excluded name 'consent' is not in"):
+        assay.read(table, exclude=["consent"])
