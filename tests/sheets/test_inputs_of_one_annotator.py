@@ -193,3 +193,10 @@ def test_consensus_of_several_criteria_is_excluded_as_the_message_says() -> None
     assert (read.humans, read.criteria, len(read)) == (("a", "b"), CRITERIA, 240)
     with pytest.raises(DataError, match="excluded name 'consent' is not in"):
         assay.read(table, exclude=["consent"])
+
+
+def test_scores_next_to_votes_are_noted(tmp_path: Path) -> None:
+    lines = [{"question": f"q{k}", "answer_a": f"no {k}", "answer_b": f"yes {k}", "human_preference": "AB"[k % 2],
+              "human_score_a": 2, "human_score_b": 2 + k % 3, "annotator": "Hieu"} for k in range(10)]  # fmt: skip
+    notes = assay.read(records(tmp_path, lines)).reading.notes
+    assert "not read as labels, next to votes: human_score_a, human_score_b" in notes

@@ -888,7 +888,10 @@ def read_battles(rows: Rows, item: str | Sequence[str] | None, annotator: str | 
     if wide or not battles:
         return rows
     made = arena_rows(rows.labels, rows.reading.source, item, battles[0], annotator)
-    reading = replace(rows.reading.add_notes(*made.reading.notes), exclusions=made.reading.exclusions)
+    scores = [n for n in made.labels.columns if n in rows.views and rows.views[n].numeric
+              and {"score", "rating", "grade"} & {*plain_name(n).split()}]  # fmt: skip
+    left = [f"not read as labels, next to votes: {listing(scores)}"] if scores else []
+    reading = replace(rows.reading.add_notes(*made.reading.notes, *left), exclusions=made.reading.exclusions)
     return replace(made, items=rows.items, annotators=rows.annotators, reading=reading, untyped=rows.untyped)
 
 
