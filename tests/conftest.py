@@ -46,9 +46,10 @@ def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line("markers", "xdist_group(name): tests that pytest-xdist gives to one worker")
 
 
-def pytest_xdist_auto_num_workers() -> int:
-    """One more than there are processors: tests with servers and browsers wait a good part of their time."""
-    return len(os.sched_getaffinity(0)) + 1 if hasattr(os, "sched_getaffinity") else (os.cpu_count() or 1) + 1
+def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:
+    """As many as there are processors; one more for slow and served tests, which wait a good part of their time."""
+    number = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else (os.cpu_count() or 1)
+    return number if str(config.option.markexpr).startswith("not ") else number + 1
 
 
 ENCODERS = ("test_bertscore", "test_embeddings", "test_named_in_questions")
