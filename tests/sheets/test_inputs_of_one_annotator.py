@@ -156,7 +156,13 @@ def test_one_annotator_must_be_named(people: dict[str, list[str]]) -> None:
 
 
 @pytest.mark.parametrize(
-    "names", [("rater_a", "rater_b"), ("judge_gpt4", "judge_claude"), ("Ann / tone", "Bob / tone")]
+    "names",
+    [
+        ("rater_a", "rater_b"),
+        ("expert_anna", "expert_ben"),
+        ("judge_gpt4", "judge_claude"),
+        ("Ann / tone", "Bob / tone"),
+    ],
 )
 def test_names_of_annotators_are_no_criteria(names: tuple[str, ...]) -> None:
     table = pl.DataFrame({"id": range(30), names[0]: [1 + k % 5 for k in range(30)],

@@ -249,6 +249,7 @@ def criteria_of_one(names: Sequence[str]) -> CrossedNames | None:
             people = human_names(rest) + model_names(rest) + human_names(criteria) + model_names(criteria)
             # `Bob / tone` next to `Ann / tone` is another annotator's; letters and numbers are names.
             again = {part.strip() for n in rest for part in (n, *n.partition(mark), *n.rpartition(mark))} & {*criteria}
+            people += [one for one in criteria if called(plain_name(one), "first names")]
             if people or again or any(re.search(r"^\d|\d$", one) or len(one) < 2 for one in criteria):
                 continue
             template = f"annotator{mark}criterion" if first else f"criterion{mark}annotator"

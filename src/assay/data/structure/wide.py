@@ -42,7 +42,7 @@ from assay.data.structure.role_names import (
 )
 from assay.data.structure.roles import ROWS, Choice, Doubt, Role, RoleKind, Structure, hold, quote
 from assay.data.structure.search import MOST_PEOPLE
-from assay.data.values import TICKS, infer_scale
+from assay.data.values import TICKS
 from assay.errors import listing
 
 LEAST_NUMBERED = 10
@@ -551,19 +551,9 @@ class WideSearch(LongSearch):
         if not whole or len(parts) < 2 or "repeat" in found.template:
             return None
         split = {"split_columns": found.template}
-        every: dict[str, Any] = {"columns": names, **split}
-        if len({self.views[n].is_text for n in names}) > 1:
-            every["scale"] = {c: self._scale_of(own) for c, own in criteria.items()}
-        choices = [(words.labels_are(names), every), *((words.labels_are(g), {"columns": g, **split}) for g in parts)]
+        choices = [(words.labels_are(g), {"columns": g, **split}) for g in (names, *parts)]
         self.questions.append(Doubt(words.several_scales(parts), tuple(choices[:MOST_CHOICES])))
         return found
-
-    def _scale_of(self, columns: Sequence[str]) -> str:
-        """The inferred scale of one criterion, as an option."""
-        views = [self.views[n] for n in columns]
-        numbers = [v.numbers.cast(pl.Float64) for v in views if v.numbers is not None]
-        cells = numbers if len(numbers) == len(views) else [v.texts for v in views]
-        return infer_scale(pl.concat([one.drop_nulls().rename("") for one in cells]), None)[0].spec
 
     def _without_constants(self, labels: list[str], known: Sequence[str]) -> list[str]:
         """Labels without columns of one value, such as a number of the task, next to numbered columns that vary."""
