@@ -74,6 +74,15 @@ def criteria_next_to_the_class_of_the_data(folder: Path, rng: Rng) -> Given:
     return Given(wide(folder, {"label": [1] * 40} | columns), rows_of(columns, "judge"), asked=True)
 
 
+@given
+def rows_of_criteria_of_one_model(folder: Path, rng: Rng) -> Given:
+    """The column of the model is not called as annotators are."""
+    columns = of_criteria(rng)
+    rows = [(f"i{k:02}", "gpt4-o", name, own[k]) for k in range(40) for name, own in columns.items()]
+    frame = pl.DataFrame(rows, schema=["art_id", "ann", "criteriaID", "annotation"], orient="row")
+    return Given(written(folder, frame), rows, asked=True)
+
+
 # -- rated systems --------------------------------------------------------------------------------------------
 
 

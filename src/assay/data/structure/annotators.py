@@ -299,7 +299,8 @@ class AnnotatorSearch(KeySearch):
         """Ask about a table of items and their criteria or repeats, in which nothing else could name an annotator."""
         choices: list[Choice] = []
         item = tuple(n for n in key if n not in numbered)
-        alone = [n for n, v in self.views.items() if n not in key and called_people(self.plain[n]) and v.n_values == 1]
+        alone = [n for n, v in self.views.items() if n not in key and v.n_values == 1
+                 and (called_people(self.plain[n]) or model_names(v.distinct))]  # fmt: skip
         labels, several = self._labels(RowKey(numbered[0], item))
         if alone and item and labels and several is None:
             extra = {role: n for n in numbered for role in _FURTHER if self._is_extra(n, role)}
