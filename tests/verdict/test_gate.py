@@ -186,7 +186,6 @@ def one_judge(folder: Path) -> Path:
     return folder / "one.csv"
 
 
-@pytest.mark.slow
 def test_pytest_helpers(folder):
     labels = assay.read(folder / "labels.csv", judges=["good", "coin"], scale="1-5")
     assert assert_may_replace(labels, "good", expertise="crowd").verdict == "replace"
