@@ -51,7 +51,6 @@ def policy(folder: Path, text: str, judge: str = "good", labels: str = "labels.c
 VERDICT = '[verdict]\nexpertise = "crowd"\n'
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     ("text", "judge", "labels", "status", "code", "words"),
     [
