@@ -37,7 +37,7 @@ from assay.data.notations import with_choices
 from assay.data.scales import Preference, parse_scale
 from assay.data.structure.cells import total_of_counts
 from assay.data.structure.readings import UnclearTableError, read_call, unclear
-from assay.data.structure.role_names import called_people, plain_name
+from assay.data.structure.role_names import called_people, is_crossed, plain_name
 from assay.errors import AssayError, ChangedStudyError, DataError, DesignError, StudyError, counted, listing, unknown
 from assay.estimation.options import question
 from assay.reporting.page import READING_MARK, atomic_write, writable
@@ -241,7 +241,7 @@ MOST_SUGGESTED = 1000
 
 
 def _refuse_unknown_exclusions(parts: Sequence[Rows], excluded: Sequence[str]) -> None:
-    """Refuse an excluded name that is neither a column nor a cell of any table: it is mistyped."""
+    """Refuse an excluded name that is neither a column, a part of its name nor a cell of any table: it is mistyped."""
     if not excluded:
         return
     known = dict.fromkeys(name for part in parts for name in part.labels.columns)
@@ -250,9 +250,7 @@ def _refuse_unknown_exclusions(parts: Sequence[Rows], excluded: Sequence[str]) -
         found = names.filter(names.is_in(list(excluded)))
         known |= dict.fromkeys((names if len(names) <= MOST_SUGGESTED else found).to_list())
     for name in excluded:
-        # Names of columns can combine an annotator with a criterion: `consensus_tone`.
-        part_of = re.compile(rf"{re.escape(name)}[ _./:-].*|.*[ _./:-]{re.escape(name)}", re.DOTALL)
-        if name not in known and not any(part_of.fullmatch(n) for part in parts for n in part.labels.columns):
+        if name not in known and not any(is_crossed(name, part.labels.columns) for part in parts):
             raise DataError(unknown("excluded name", name, known, parts[0].reading.source), option="exclude")
 
 

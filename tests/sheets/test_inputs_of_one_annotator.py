@@ -142,6 +142,13 @@ def test_columns_are_repeats_of_one_judge() -> None:
     assert "repeats are numbered: pick_original = 1, pick_swapped = 2" in read.reading.notes
 
 
+def test_numbers_of_repeats_are_those_of_their_names() -> None:
+    table = pl.DataFrame({"id": range(6), "run2": [1, 2, 3, 1, 2, 3], "run1": [2, 2, 3, 1, 2, 3]})
+    read = assay.read(table, layout="wide", item="id", columns=["run2", "run1"], split_columns="repeat",
+                      judges=["gpt-4o"])  # fmt: skip
+    assert read.labels.filter(pl.col("item") == "0").select("repeat", "label").sort("repeat").rows() == [(1, 2), (2, 1)]
+
+
 def test_columns_are_systems_and_criteria() -> None:
     """The item is the question and the system, with the metadata of the question."""
     table = pl.DataFrame({"query": ["p", "q"], "topic": ["law", "tax"], "dense_tone": [1, 2], "dense_depth": [3, 4],

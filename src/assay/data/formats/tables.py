@@ -24,7 +24,15 @@ from assay.data.columns import KEY, arrow_orders, class_names, column_of, declar
 from assay.data.formats import Rows, one_answer_each
 from assay.data.formats.nested import records_in, records_of_arrays
 from assay.data.formats.sheets import SPREADSHEETS, TEXTS, read_sheet
-from assay.data.names import IN_MEMORY, any_twice, cell_numbers, factorize, refuse_equal_names, strip_spaces
+from assay.data.names import (
+    IN_MEMORY,
+    any_twice,
+    cell_numbers,
+    factorize,
+    numbered_texts,
+    refuse_equal_names,
+    strip_spaces,
+)
 from assay.data.scales import Preference
 from assay.data.sides import GRADES, PAIR, PAIR_OF, Battle, Sides, find_battles, name_sides, pair_names, votes_in
 from assay.data.structure.role_names import (
@@ -379,7 +387,7 @@ def split_names(rows: Rows, template: str, people: Sequence[str] = ()) -> Rows:
 def _numbers_of_repeats(parts: Mapping[str, str]) -> dict[str, str]:
     """Numbers of repeats that have other names, ``original`` and ``swapped``, in their order; none for numbers."""
     names = list(dict.fromkeys(parts.values()))
-    if all(name.isdigit() for name in names):
+    if all(name.isdigit() for name in names) or numbered_texts(pl.Series(names, dtype=pl.String)) is not None:
         return {}
     return {name: str(1 + names.index(part)) for name, part in parts.items()}
 

@@ -59,6 +59,11 @@ class RowKey(NamedTuple):
         return found | ({"conditions": [self.condition]} if self.condition else {})
 
 
+def columns_of(label: Any) -> list[str]:
+    """Return the columns of an option ``label``, which is one of them or a list."""
+    return [label] if isinstance(label, str) else [*label]
+
+
 class KeySearch(TableSearch):
     """Finds the columns that identify a row, and those that hold labels."""
 
@@ -189,12 +194,8 @@ class KeySearch(TableSearch):
             return labels, question
         every = [n for n in self.views if n in labels or n in further]
         choices = question.choices if question is not None else ((words.labels_are(labels), {"label": labels}),)
-        asked = [options["label"] for _, options in choices]
-        could = [
-            n
-            for n in self.views
-            if n in every or any(n == one or (n in one and isinstance(one, list)) for one in asked)
-        ]
+        asked = {n for _, options in choices for n in columns_of(options["label"])}
+        could = [n for n in self.views if n in every or n in asked]
         return every, Doubt(words.several_labels(could), ((words.labels_are(every), {"label": every}), *choices))
 
     def _same_within_items(self, labels: Sequence[str], key: RowKey) -> list[str]:

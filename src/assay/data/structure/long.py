@@ -17,7 +17,7 @@ from assay.data import words
 from assay.data.names import model_names, natural, possible_judges
 from assay.data.structure.annotators import AnnotatorSearch
 from assay.data.structure.dependence import crossed, sameness
-from assay.data.structure.keys import LEAST_FILLED, RowKey
+from assay.data.structure.keys import LEAST_FILLED, RowKey, columns_of
 from assay.data.structure.one_scale import on_one_scale
 from assay.data.structure.role_names import (
     FALSE,
@@ -39,10 +39,6 @@ MOST_KINDS = 12
 
 SWAPPED = 0.1
 """How much more labels can agree within annotators than within items: more suggests that the two are exchanged."""
-
-
-def _columns_of(label: Any) -> list[str]:
-    return [label] if isinstance(label, str) else [*label]
 
 
 class LongSearch(AnnotatorSearch):
@@ -103,7 +99,7 @@ class LongSearch(AnnotatorSearch):
     ) -> None:
         """Ask whether a column of systems names judges, or what one human or judge labelled."""
         options["judges"] = self.views[key.who].distinct.to_list()
-        given = [labels] if question is None else [_columns_of(one["label"]) for _, one in question.choices]
+        given = [labels] if question is None else [columns_of(one["label"]) for _, one in question.choices]
         choices: list[Choice] = []
         for own in given:
             label = own[0] if len(own) == 1 else [*own]

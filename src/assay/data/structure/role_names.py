@@ -257,6 +257,18 @@ def criteria_of_one(names: Sequence[str]) -> CrossedNames | None:
     return None
 
 
+def is_crossed(part: str, names: Sequence[str]) -> bool:
+    """Whether a part of names is combined with what others have, too: ``consensus`` in ``ann_tone, consensus_tone``."""
+    for mark in _BETWEEN:
+        after = {n.removeprefix(part + mark) for n in names if n.startswith(part + mark)}
+        before = {n.removesuffix(mark + part) for n in names if n.endswith(mark + part)}
+        if any(n.partition(mark)[2] in after and n.partition(mark)[0] != part for n in names if mark in n):
+            return True
+        if any(n.rpartition(mark)[0] in before and n.rpartition(mark)[2] != part for n in names if mark in n):
+            return True
+    return False
+
+
 _IN_BRACKETS = re.compile(r"\([^()]*\)|\[[^][]*\]")
 _MASK = {ord(mark): 0xE000 + ord(mark) for mark in "/_:-. "}
 
