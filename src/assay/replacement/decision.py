@@ -934,11 +934,18 @@ REMEMBERED = 256
 
 
 def remember(known: dict[bytes, T], key: bytes, make: Callable[[], T]) -> T:
-    """Return the cached result of this key, or compute it."""
+    """Return the cached result of this key, or compute it.
+
+    Linear algebra uses one thread meanwhile: products of thousands of small matrices take twice the processor time with
+    two, and several times as long where another program uses one of the processors.
+    """
+    from threadpoolctl import threadpool_limits
+
     if key not in known:
         if len(known) >= REMEMBERED:
             known.clear()
-        known[key] = make()
+        with threadpool_limits(1, user_api="blas"):
+            known[key] = make()
     return known[key]
 
 
