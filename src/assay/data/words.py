@@ -305,6 +305,11 @@ def criteria_of(columns: Sequence[str], who: str) -> str:
     return f"{_names(columns, 3)} are criteria, labelled by one annotator, '{who}'"
 
 
+def criteria_of_numbered(columns: Sequence[str], annotators: Sequence[str]) -> str:
+    """Return the answer that columns are the criteria of the annotators whose numbers they have."""
+    return f"{_names(columns, 3)} are criteria, labelled by annotators {listing(list(annotators))}"
+
+
 def repeats_of_one(columns: Sequence[str], who: str) -> str:
     """Return the answer that columns are repeated labels of one human or judge."""
     return f"{_names(columns, 3)} are repeated labels of one {who}"
@@ -338,6 +343,16 @@ def part_of_item(item: Sequence[str], column: str, annotator: str) -> str:
 def several_rows_of_item(item: str, columns: Sequence[str]) -> str:
     """Return the question whether further columns are part of an item that has several rows."""
     return f"item '{item}' has more than one row: is {_names(columns)} part of the item?"
+
+
+def part_or_criterion(column: str) -> str:
+    """Return the question whether a column is part of the item or names criteria."""
+    return f"is '{column}', which has the same values in most items, part of the item, or does it name criteria?"
+
+
+def names_criteria(column: str) -> str:
+    """Return the answer that a column names the criterion of each row."""
+    return f"'{column}' names the criterion of each row"
 
 
 def which_item(items: Sequence[Sequence[str]]) -> str:

@@ -399,8 +399,9 @@ def _parts_of_names(names: Sequence[str], roles: Sequence[str], mark: str, sourc
     alone = split_alone(names, mark, who_first=roles[0] == "annotator")
     if alone is not None and {*roles} == {"annotator", "criterion"}:
         return {role: {n: pair[k] for n, pair in alone.items()} for k, role in enumerate(("annotator", "criterion"))}
-    # Without a text between them, each part ends in a number: P1R2.
-    between = re.escape(mark) or r"(?<=\d)(?=[^\W\d])"
+    # Without a text between them, each part ends in a number, P1R2, or the second is one: rater2.
+    both = r"(?<=\d)(?=[^\W\d])"
+    between = re.escape(mark) or (both if all(re.search(both, n) for n in names) else r"(?<=[^\W\d])(?=\d+\Z)")
     # Names with several marks are split at the first or at the last: the one that gives fewer annotators and criteria.
     cuts = [{name: re.fullmatch(rf"(?s)(.+{least}){between}(.+)", name) for name in names} for least in ("?", "")]
     cut = min(cuts, key=lambda one: sum(len({parts[k] for parts in one.values() if parts}) for k in (1, 2)))

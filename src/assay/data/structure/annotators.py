@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from functools import cached_property
 from typing import Any
 
+import numpy as np
+
 from assay.data import words
 from assay.data.names import model_names, numbered_texts
-from assay.data.structure.dependence import dependence, repetition
+from assay.data.structure.dependence import crossed, dependence, repetition
 from assay.data.structure.keys import KeySearch, RowKey
 from assay.data.structure.one_scale import MOST_SHARED_VALUES, on_one_scale, scale_groups, values_of
 from assay.data.structure.readings import MOST_CHOICES, MOST_READINGS
 from assay.data.structure.role_names import (
+    FALSE,
     ID,
     NUMBERED,
+    TRUE,
     called,
     called_people,
     called_person_ids,
@@ -23,9 +28,13 @@ from assay.data.structure.role_names import (
     is_human,
     numbered_names,
     plain_name,
+    stem,
 )
 from assay.data.structure.roles import ROWS, Choice, Doubt
 from assay.data.structure.search import MOST_PEOPLE
+
+LEAST_CROSSED = 0.5
+"""Share of the combinations of items and criteria from which a column could name criteria."""
 
 _FURTHER = ("criterion", "repeat", "condition")
 """Roles of columns that identify a row next to the item and the annotator."""
@@ -82,8 +91,11 @@ class AnnotatorSearch(KeySearch):
         near = [{n, *alike} for n in self.views if (alike := self._labels_next_to(n))]
         if near:
             return set().union(*near)
-        named = [n for n, v in self.views.items() if v.numeric and not v.counts_rows and n not in self.excluded
-                 and called_people(self.plain[n]) == 2 and not called_person_ids(self.plain[n])]  # fmt: skip
+        people = [n for n, v in self.views.items() if not v.counts_rows and n not in self.excluded
+                  and called_people(self.plain[n]) == 2 and not called_person_ids(self.plain[n])]  # fmt: skip
+        often = Counter(stem(self.plain[n]) for n in people)
+        # Texts could be names, except in columns that are numbered: ``rater_a, rater_b``.
+        named = [n for n in people if self.views[n].numeric or often[stem(self.plain[n])] > 1]
         groups = scale_groups(named, self.views)
         return set(groups[0]) if groups and len(groups[0]) > 1 else set()
 
@@ -213,6 +225,31 @@ class AnnotatorSearch(KeySearch):
         values = [plain_name(cell) for cell in view.distinct.to_list()]
         words_of = [v for v in values if called(v, "questions") and not any(map(str.isdigit, v))]
         return len(values) <= MOST_SHARED_VALUES and 2 * len(words_of) >= len(values)
+
+    def _ask_criterion(self, members: Sequence[str], said: str = "") -> bool:
+        """Ask whether a part of the item, with the same few words in nearly each of them, names criteria: ``field``.
+
+        Returns whether there is one, whose name does not say what it is.
+        """
+        usual = ("system", "condition", "version", "occasion", "rated", "repeat")
+        for name in members if len(members) > 1 else ():
+            view, rest = self.views[name], [n for n in members if n != name]
+            if called(self.plain[name], "item") and not any(called(self.plain[n], "item") for n in rest):
+                continue
+            cells = {*view.distinct.str.to_lowercase()}
+            few = view.is_text and 2 <= view.n_values <= MOST_SHARED_VALUES and not cells <= {*TRUE, *FALSE}
+            if not few or any(called(self.plain[name], role) for role in usual) or model_names(view.distinct):
+                continue
+            items, rows = (crossed([self.views[n].codes for n in names]) for names in (rest, members))
+            if len(np.unique(rows)) < LEAST_CROSSED * len(np.unique(items)) * view.n_values:
+                continue
+            choices = (
+                (words.item_is(members), {"item": [n for n in self.views if n in members]}),
+                (words.names_criteria(name), {"item": rest[0] if len(rest) == 1 else rest, "criterion": name}),
+            )
+            self.questions.append(Doubt(said or words.part_or_criterion(name), choices))
+            return True
+        return False
 
     def _with_extra(self, key: RowKey) -> RowKey:
         """Add columns that are called criterion or repeat to a key."""

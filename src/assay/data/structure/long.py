@@ -71,6 +71,8 @@ class LongSearch(AnnotatorSearch):
         if not said and all(one is question for one in self.questions):
             self._check_stations(key, labels)
             self._ask_version(key)
+            if stated.item is None and key.criterion is None:
+                self._ask_criterion(key.item)
         taken: dict[str, RoleKind] = dict.fromkeys(key.item, "item")
         taken |= {key.who: "annotator", **dict.fromkeys(labels, "label")}
         taken |= {name: role for role, name in (("criterion", key.criterion), ("repeat", key.repeat)) if name}  # type: ignore[misc]

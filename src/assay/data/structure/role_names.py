@@ -67,11 +67,14 @@ AVERAGE_ROW = re.compile(
     r"(?i)(the )?(column |grand |overall )?(mean|average|avg\.?|median|total|sum|totals|sums|sd|std|stdev|"
     r"standard deviation|count|min|max|mittelwert|durchschnitt|summe|moyenne)s?"
 )
-_ANNOTATOR_DATA = re.compile(
-    r"(.+)[ _.:/-]+(conf(idence)?|certainty|(log[ _-]?)?prob(abilit(y|ies)|s)?|time|seconds|duration|"
+_DATA = (
+    r"(?:conf(?:idence)?|certainty|(?:log[ _-]?)?prob(?:abilit(?:y|ies)|s)?|time|seconds|duration|"
     r"comments?|notes?|reasons?|rationale|explanation|time ?stamp|justification)"
 )
+_ANNOTATOR_DATA = re.compile(rf"(.+)[ _.:/-]+{_DATA}")
 """Other data of an annotator next to a label: ``Ann_confidence``."""
+_NUMBERED_DATA = re.compile(rf"{_DATA}[ _.:/-]*(\d+)")
+"""The same by the annotator's number: ``confidence1`` next to ``rater1``."""
 
 
 def plain_name(name: str) -> str:
@@ -133,8 +136,11 @@ def called_person_ids(plain: str) -> bool:
 def data_of(name: str, names: Iterable[str]) -> bool:
     """Return whether a column has further data of an annotator with a column.
 
-    ``Ann_confidence`` next to ``Ann``, and ``judge_reason`` next to ``judge_pass``.
+    ``Ann_confidence`` next to ``Ann``, ``judge_reason`` next to ``judge_pass``, and ``confidence1`` next to ``rater1``.
     """
+    numbered = _NUMBERED_DATA.fullmatch(name.lower())
+    if numbered is not None:
+        return any(is_human(n) and _NUMBER.findall(n) == [numbered[1]] for n in names)
     found = _ANNOTATOR_DATA.fullmatch(name.lower())
     if found is None:
         return False
@@ -255,6 +261,33 @@ def criteria_of_one(names: Sequence[str]) -> CrossedNames | None:
             template = f"annotator{mark}criterion" if first else f"criterion{mark}annotator"
             return CrossedNames(template, {n: who for n, (who, _) in of.items()})
     return None
+
+
+_NUMBER = re.compile(r"\d+")
+_ENDS_IN_NUMBER = re.compile(r"(.*[^\W\d_])([ _.-]?)(\d+)")
+
+
+def numbered_people(names: Sequence[str]) -> CrossedNames | None:
+    """How columns number the annotators whose criteria they are, ``rater_1, error_1, rater_2, error_2``; None if not.
+
+    One of the parts before the number is a word for people. Its columns hold labels, or in another table names, next to
+    columns called as labels are.
+    """
+    found = {n: one.groups() for n in names if (one := _ENDS_IN_NUMBER.fullmatch(n)) is not None}
+    numbers: dict[str, set[str]] = {}
+    for part, _, number in found.values():
+        numbers.setdefault(part, set()).add(number)
+    people = [part for part in numbers if is_human(part)]
+    others = [*(part for part in numbers if part not in people), *(n for n in names if n not in found)]
+    whole = len({frozenset(own) for own in numbers.values()}) == len({mark for _, mark, _ in found.values()}) == 1
+    if len(people) != 1 or len(numbers) < 2 or not whole or len(numbers[people[0]]) < 2:
+        return None
+    if model_names(names) or human_names(others) or any(
+        called(plain_name(one), role) for one in others for role in ("label", "system", "item", "gold", "judge")
+    ):
+        return None
+    mark = next(mark for _, mark, _ in found.values())
+    return CrossedNames(f"criterion{mark}annotator", {n: number for n, (_, _, number) in found.items()})
 
 
 def is_crossed(part: str, names: Sequence[str]) -> bool:

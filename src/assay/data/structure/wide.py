@@ -37,6 +37,7 @@ from assay.data.structure.role_names import (
     human_names,
     is_human,
     numbered_names,
+    numbered_people,
     plain_name,
     stem,
 )
@@ -68,6 +69,8 @@ class WideSearch(LongSearch):
             labels = self._without_computed(labels, roles)
         labels, options = self._with_free_texts(labels, roles)
         parts = self._further_parts(item, [*within.values()], labels)
+        if joint and stated.criterion is None and "criterion" not in within:
+            self._ask_criterion(joint)
         if joint or parts:
             options["item"] = joint or parts
         elif item != "item":
@@ -417,7 +420,8 @@ class WideSearch(LongSearch):
         """Ask whether columns that tell the rows of an item apart are part of it."""
         texts = self.views[whole[0]].texts.drop_nulls()
         said = words.several_rows_of_item(texts.filter(texts.is_duplicated())[0], whole[1:])
-        self._confirm(said, {"item": whole})
+        if not self._ask_criterion(whole, said):
+            self._confirm(said, {"item": whole})
 
     def _why_item(self, view: ColumnView) -> str:
         return f"{len(view.distinct)} different values" if view.unique else "by name"
@@ -480,6 +484,8 @@ class WideSearch(LongSearch):
             for name in (n for n in open_ if n not in one.annotator_of):
                 roles[name] = ("item column", f"does not name '{one.annotators[0]}'")
             return list(one.annotator_of), one
+        if self.stated.split_columns is None and (numbered := numbered_people(open_)) is not None:
+            return self._ask_numbered_people(open_, numbered, roles)
         known = [n for n in open_ if n in self.stated.people or model_names([n])]
         groups = scale_groups(open_, self.views)
         if not groups:
@@ -522,6 +528,26 @@ class WideSearch(LongSearch):
             said = words.left_out(siblings, self.views[siblings[0]].examples(), best)
             self.questions.append(Doubt(said, choices))
         return best, crossing
+
+    def _ask_numbered_people(
+        self, open_: Sequence[str], numbered: CrossedNames, roles: dict[str, tuple[RoleKind, str]]
+    ) -> tuple[list[str], CrossedNames | None]:
+        """Ask whether columns with the numbers of annotators hold further criteria: ``error_1`` next to ``rater_1``."""
+        names = list(numbered.annotator_of)
+        own = [n for n in names if is_human(n)]
+        further = [n for n in names if n not in own]
+        roles.update({n: ("item column", self._why_metadata(n)) for n in open_ if n not in names})
+        both = words.criteria_of_numbered(names, numbered.annotators), {
+            "columns": names, "split_columns": numbered.template,
+        }  # fmt: skip
+        choices: list[Choice] = [both, (words.labels_are(own), {"layout": "wide", "columns": own})]
+        if all(on_one_scale(self.views[n], self.views[own[0]]) for n in further):
+            everyone = {"layout": "wide", "columns": names}
+            choices.append((words.are_judges(further, own), {**everyone, "judges": further}))
+            choices.append((words.all_human(), {**everyone, "judges": []}))
+        said = words.left_out(further, self.views[further[0]].examples(), own)
+        self.questions.append(Doubt(said, tuple(choices)))
+        return names, numbered
 
     def _ask_predictions(self, best: list[str], known: Sequence[str], others: Sequence[list[str]]) -> None:
         """Ask whether a prediction and what it is compared with are the labels, next to scores of the same items."""
