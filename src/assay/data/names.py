@@ -812,7 +812,7 @@ _FAMILIES = (
     r"alpaca|dolly-v?\d|grok|kimi-?k\d|falcon-?\d|command-?(r|a|light|xlarge)|olmo|dbrx|jamba|nemotron|wizardlm|internlm|"
     r"baichuan|hunyuan|ernie-?bot|minimax|chatglm|glm-?\d|davinci|(text|chat)-bison|palm-?2|phi-?\d|yi-\d|zephyr-?\d|"
     r"prometheus|copilot|flan[-_ ]?t5|smollm|starling-lm|solar-\d|granite-\d|nova-(pro|lite|micro|premier)|llms?|"
-    r"gemba|g-?eval|language[-_ ]?model"
+    r"gemba|g-?eval|language[-_ ]?model|gpt[-_ ]?oss|openai|anthropic"
 )
 _MODEL = re.compile(
     rf"(?<![a-z0-9])({_FAMILIES})(?!(?!pro|flash|guard|vl|j\b|neo|turbo|coder)[a-z])"
@@ -832,8 +832,9 @@ _MODEL = re.compile(
     r"|^judge$|^model[-_ ]graded|^(judge|grader|ai|base|reward|large)[-_ ]?model|^model([-_ ]?[a-z0-9]{1,2})?$"
     r"|^ai[-_ ](judge|rater|grader|annotator|assistant|labell?er)"
     r"|^(?-i:opus|sonnet|haiku)$|^predict(ed|ions?)?([-_ .]?[a-z0-9]{1,8})?$|^(y_)?pred([-_ .][a-z0-9]{1,8})?$"
-    r"|^(ai|model|machine|bot|judge|auto(mat(ic|ed))?)[-_ ]?(score|rating|label|grade|judg(e)?ment|annotation|vote|"
-    r"output|answer|verdict|prediction|run[-_ ]?\d+)s?$|^(ai|bot|judge)[-_ ]?(choice|decision|preference|pick)s?$"
+    r"|^(modell|modelo|modèle|modello|модель|ии)([-_ ]?\w{1,2})?$"
+    r"|^(ai|model|machine|bot|judge([-_ ]?\d+)?|auto(mat(ic|ed))?)[-_ ]?(score|rating|label|grade|judg(e)?ment|"
+    r"annotation|vote|output|answer|verdict|prediction|run[-_ ]?\d+)s?$|^(ai|bot|judge)[-_ ]?(choice|decision|preference|pick)s?$"
     r"|^auto[-_ ]?(grader|rater|eval)$|^system[-_ ]prediction$",
     re.IGNORECASE,
 )

@@ -300,6 +300,11 @@ def answered_by_one(columns: Sequence[str], who: str) -> str:
     return f"{_names(columns, 3)} are questions that one {who} answered"
 
 
+def labels_of_criteria(column: str, who: str, criterion: str) -> str:
+    """Return the answer that a column holds the labels of one human or judge, for the criteria of another column."""
+    return f"'{column}' has the labels of one {who}, and '{criterion}' names their criteria"
+
+
 def criteria_of(columns: Sequence[str], who: str) -> str:
     """Return the answer that columns are the criteria of the annotator whom their names begin or end with."""
     return f"{_names(columns, 3)} are criteria, labelled by one annotator, '{who}'"
@@ -518,8 +523,8 @@ def numbered_columns(columns: Sequence[str]) -> str:
 
 
 def only_column(name: str) -> str:
-    """Return the problem of a wide table with one column of labels."""
-    return f"only '{name}' could hold an annotator's labels; if it does, set layout='wide' and columns=['{name}']"
+    """Return the question about a table with one column of labels."""
+    return f"only '{name}' could hold labels, and no column names who answered: is it one human or one judge?"
 
 
 def unread_objects(columns: Sequence[str]) -> str:

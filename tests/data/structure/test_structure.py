@@ -99,7 +99,7 @@ def test_column_view_examples_are_two_short_cells():
         ("itemId", "item id"),
         ("Item_ID ", "item id"),
         ("n.ratings", "n ratings"),
-        ("Größe", "grö e"),
+        ("Größe", "größe"),
         ("Q1Score", "q1 score"),
     ],
 )

@@ -77,7 +77,9 @@ class AnnotatorSearch(KeySearch):
         if cells and sum("@" in cell for cell in cells) > 0.8 * len(cells):
             return 4, "e-mail addresses"
         models = model_names(cells, cells) if 2 <= len(cells) <= MOST_PEOPLE and not view.spaced else []
-        if models and len(models) < len(cells):
+        # `ModelA, ModelB, Tie` are votes.
+        votes = any(cell.strip().lower() in ("tie", "both", "neither", "draw") for cell in cells)
+        if models and len(models) < len(cells) and not votes:
             return 3, "names of models among its values"
         if strength:
             return 2, "by its name"
@@ -288,6 +290,7 @@ class AnnotatorSearch(KeySearch):
             return None
         if sure:
             pairs = list({n: (n, k) for n, k in reversed(pairs)}.values())[::-1]
+        pairs = [one for one in pairs if called_people(self.plain[one[0]]) == 2] or pairs
         pairs = [one for one in pairs if not self._is_system(one[0])] or pairs
         pairs = [one for one in pairs if not self._texts_of(one[0]) and not self.views[one[0]].free] or pairs
         other = [one for one in pairs if not called(self.plain[one[0]], "item")]

@@ -161,6 +161,9 @@ class StructureSearch(WideSearch):
         judges = [n for n, v in views.items() if v.n_values == 1 and v.filled == v.rows and self._names_judges(n)]
         others = [n for n, v in views.items() if n not in judges and v.could_be_labels and self._by_name(n) is None
                   and (is_human(n) or model_names([n]) or called_people(self.plain[n]) == 2)]  # fmt: skip
+        one = criteria_of_one(others)
+        # `llm_judge_score, llm_judge_pass` next to the name of that judge are its criteria.
+        others = [] if one is not None and {*others} <= {*one.annotator_of} and model_names(one.annotators) else others
         said = stated.columns is not None or stated.people & {*views} or stated.shape not in (None, "long")
         if not judges or others or said or stated.annotator not in (None, judges[0]):
             return None
@@ -291,7 +294,7 @@ class StructureSearch(WideSearch):
             return None
         cells = first.distinct.to_list()
         if len(cells) > 1 and all(map(is_human, cells)) and not any(map(is_human, self.views)):
-            return first.name
+            return None if len(self.views) == 2 and called(self.plain[first.name], "item") else first.name
         short = all(len(cell.split()) <= MOST_WORDS for cell in cells)
         return first.name if short and 0 < len(model_names(cells, cells)) < len(cells) / 2 else None
 

@@ -14,7 +14,7 @@ from assay.data.structure.cells import ColumnView
 from assay.data.structure.dependence import crossed, dependence, repetition
 from assay.data.structure.one_scale import MOST_SHARED_VALUES, on_one_scale, scale_groups
 from assay.data.structure.readings import MOST_CHOICES, MOST_READINGS
-from assay.data.structure.role_names import ID, called, called_people
+from assay.data.structure.role_names import ENDS_IN_ID, ID, called, called_people
 from assay.data.structure.roles import Doubt
 from assay.data.structure.search import TableSearch
 
@@ -176,7 +176,7 @@ class KeySearch(TableSearch):
         for name, view in self.views.items():
             if name in same or name in members or name in self._probabilities or name in self.excluded:
                 continue
-            if self._names_judges(name):
+            if self._names_judges(name) or ENDS_IN_ID.search(self.plain[name]):
                 continue
             if not view.could_be_labels or view.n_values < 2:
                 continue
@@ -249,8 +249,9 @@ class KeySearch(TableSearch):
             return left if len(left) == 1 else named, None
         ranked += [[n] for n in left] if len(left) <= MOST_CHOICES else []
         ranked = [list(g) for g in dict.fromkeys(map(tuple, ranked))]
-        if len({self.views[n].values is None for n in left}) == 1 and left not in ranked:
-            ranked.append(left)
+        if left not in ranked:
+            # Criteria on several scales, too: scores next to categories.
+            ranked.insert(len(ranked) if named else 1, left)
         choices = [(words.labels_are(g), {"label": g[0] if len(g) == 1 else g}) for g in ranked[:MOST_READINGS]]
         return ranked[0], Doubt(words.several_labels(left), tuple(choices))
 

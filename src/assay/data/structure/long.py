@@ -7,6 +7,7 @@ have one value for; a column that has several for each item and each annotator h
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from itertools import combinations
 from typing import Any
 
 import numpy as np
@@ -15,11 +16,12 @@ from numpy.typing import NDArray
 
 from assay.data import words
 from assay.data.names import model_names, natural, possible_judges
-from assay.data.structure.annotators import AnnotatorSearch
+from assay.data.structure.annotators import AnnotatorSearch, of_one
 from assay.data.structure.dependence import crossed, sameness
 from assay.data.structure.keys import LEAST_FILLED, RowKey, columns_of
 from assay.data.structure.one_scale import on_one_scale
 from assay.data.structure.role_names import (
+    ENDS_IN_ID,
     FALSE,
     HUMAN_FLAG,
     KIND,
@@ -32,10 +34,13 @@ from assay.data.structure.role_names import (
     human_names,
     is_human,
 )
-from assay.data.structure.roles import IGNORED, Choice, Doubt, Role, RoleKind, Structure
+from assay.data.structure.roles import IGNORED, ROWS, Choice, Doubt, Role, RoleKind, Structure
 
 MOST_KINDS = 12
 """Values of a column with the kinds of annotators."""
+
+MOST_IDS = 8
+"""Columns of ids of which two are tried as the item together."""
 
 SWAPPED = 0.1
 """How much more labels can agree within annotators than within items: more suggests that the two are exchanged."""
@@ -251,8 +256,10 @@ class LongSearch(AnnotatorSearch):
         """Ask whether a column of labels is a person's, next to others with its values; return whether it can be."""
         likely = [self.stated.label, *(n for n in self.views if called(self.plain[n], "label"))]
         label = next((n for n in likely if n in self.views), None)
-        if label is None or (item is not None and not self.views[item].unique):
+        if label is None:
             return False
+        if item is not None and not self.views[item].unique:
+            return self._ask_one_column(label, item)
         alike = [n for n in self.views if n not in (label, item, *self.excluded)
                  and self._has_values_of(n, label) and self._by_name(n) in (None, "gold")]  # fmt: skip
         judges = model_names(alike)
@@ -262,13 +269,71 @@ class LongSearch(AnnotatorSearch):
         choice = words.are_judges(judges, people), {**options, "humans": people, "judges": judges}
         if judges:
             self.questions.append(Doubt(words.missing_role("annotator"), (choice, (words.labels_are([label]), {}))))
-        return bool(judges)
+        return bool(judges) or self._ask_one_column(label, item)
+
+    def _ask_one_column(self, label: str, item: str | None) -> bool:
+        """Ask who gave the labels of the only column that has some; return whether its rows are items."""
+        whole: Any = self._joint_item([label]) or (self._further_parts(item, [], [label]) if item else [])
+        if not whole and item is not None and not self.views[item].unique:
+            return False
+        self.questions = [one for one in self.questions if not any("item" in given for _, given in one.choices)]
+        choices = self._of_one_annotator(whole or item or ROWS, [label])
+        self.questions.append(Doubt(words.only_column(label), tuple(choices)))
+        return True
+
+    def _repeated_items(self, key: Sequence[str]) -> str:
+        """The problem of several rows of one item, which no column of criteria or repeats distinguishes."""
+        views = [self.views[n] for n in key if n in self.views]
+        if not views or key[0] not in self.views or len(views[0].distinct) == views[0].filled:
+            return ""
+        rows = pl.DataFrame([one.texts.rename(one.name) for one in views]).drop_nulls()
+        twice = rows.filter(rows.is_duplicated())
+        return words.repeated_item(twice[0, 0], stated=self.stated.shape == "wide") if twice.height else ""
+
+    def _further_parts(self, item: str | None, within: Sequence[str], labels: Sequence[str]) -> list[str]:
+        """An item whose rows further columns tell apart, such as a system and a condition, with these columns."""
+        if item is None or self.stated.item is not None or not self._repeated_items([item, *within]):
+            return []
+        parts: list[str] = []
+        kinds = ("item", "system", "condition", "version", "criterion", "repeat")
+        names = [*self.views]
+        first = min((names.index(n) for n in labels if n in names), default=0)
+        # Columns that say how an output was made come before its labels.
+        could = [n for n in names if n not in (item, *labels, *self.excluded) and not self.views[n].free
+                 and (self._is_system(n) or any(called(self.plain[n], one) for one in kinds)
+                      or (names.index(n) < first and self.views[n].is_text))]  # fmt: skip
+        for name in sorted(could, key=lambda n: self._twice((item, n))):
+            left = self._twice((item, *parts))
+            if left and self._twice((item, *parts, name)) < left:
+                parts.append(name)
+        return [] if not parts or self._twice((item, *parts)) else [item, *parts]
+
+    def _joint_item(self, labels: Sequence[str]) -> list[str]:
+        """Two columns of ids that together name each row once, such as a run and its step; empty without them."""
+        ids = [n for n, v in self.views.items() if n not in (*labels, *self.excluded) and v.share_filled == 1
+               and v.n_values > 1 and not v.free
+               and (called(self.plain[n], "item") or self._is_system(n)
+                    or ENDS_IN_ID.search(self.plain[n]))]  # fmt: skip
+        if any(self.views[n].unique for n in ids):
+            return []
+        return next((list(pair) for pair in combinations(ids[:MOST_IDS], 2) if not self._twice(pair)), [])
+
+    def _of_one_annotator(self, item: Any, columns: Sequence[str]) -> list[Choice]:
+        """The readings in which columns hold the labels of one human or judge."""
+        given = {"item": item, "columns": [*columns]}
+        return [(words.answered_by_one(columns, who), answer) for who, answer in of_one(given)]
 
     def _unread(self) -> Structure:
         """A long table in which a role is missing."""
         stated, named = self.stated, self._named_annotator()
         item = stated.item or self._named_item(named or "")
-        if named is None and stated.annotator is None and stated.alone and self._ask_columns_of_labels(item):
+        if (
+            named is None
+            and stated.annotator is None
+            and stated.alone
+            and stated.shape is None
+            and self._ask_columns_of_labels(item)
+        ):
             return self._asked_who()
         found = {"item": item, "annotator": stated.annotator or named}
         if stated.label is None:

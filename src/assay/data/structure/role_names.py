@@ -25,13 +25,15 @@ COUNTED = re.compile(
 )
 """Names of columns of counts: ``n_yes``, ``yes_count``."""
 
-ID = re.compile(r"\b(id|key|nr|no|number)$")
+ID = re.compile(r"\b(id|idx|key|nr|no|number)$")
 """The last word of the name of a column of ids."""
+ENDS_IN_ID = re.compile(r"(^|[a-z ])(id|idx)$")
+"""The end of the plain name of a column of ids: ``doc id``, ``pid``."""
 
 _ID_WORDS = r"( ?(?P<id>id|ids|name|code|nr|no|number|email|index))?"
 _HUMAN = re.compile(
     r"(?i)^(human|rater|annotator|anno?t?|person|people|expert|worker|coder|crowd|reviewer|grader|h|reader|observer|examiner|"
-    r"radiologist|pathologist|evaluator|assessor|scorer|labell?er|dr|prof)(?![a-z])"
+    r"radiologist|pathologist|evaluator|assessor|scorer|labell?er|dr|prof|автор|эксперт)(?![a-zа-я])"
 )
 SYSTEM_NAME = re.compile(
     r"(?i)(m?bart|pegasus|m?t5|bert|roberta|lead|baseline|transformer|seq2seq|pointer|lstm|rnn|nmt|electra|xlnet)"
@@ -80,7 +82,7 @@ _NUMBERED_DATA = re.compile(rf"{_DATA}[ _.:/-]*(\d+)")
 def plain_name(name: str) -> str:
     """Return a column's name in lower case with separate words: ``itemId`` and ``item_id`` become ``item id``."""
     apart = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", " ", name.strip())
-    return re.sub(r"[^a-z0-9äöüéèñ]+", " ", apart.lower()).strip()
+    return re.sub(r"[\W_]+", " ", apart.lower()).strip()
 
 
 def stem(plain: str) -> str:
@@ -250,6 +252,8 @@ def criteria_of_one(names: Sequence[str]) -> CrossedNames | None:
                   and not PREDICTED.match(plain_name(n))}  # fmt: skip
             found, criteria = {who for who, _ in of.values()}, [what for _, what in of.values()]
             rest = [n for n in names if n not in of]
+            if all(what.startswith(f"judge{mark}") for what in criteria):
+                criteria = [what.removeprefix(f"judge{mark}") for what in criteria]  # llm_judge_score
             if len(found) != 1 or len(of) < 2 or len(set(criteria)) < len(criteria):
                 continue
             people = human_names(rest) + model_names(rest) + human_names(criteria) + model_names(criteria)
@@ -282,8 +286,10 @@ def numbered_people(names: Sequence[str]) -> CrossedNames | None:
     whole = len({frozenset(own) for own in numbers.values()}) == len({mark for _, mark, _ in found.values()}) == 1
     if len(people) != 1 or len(numbers) < 2 or not whole or len(numbers[people[0]]) < 2:
         return None
-    if model_names(names) or human_names(others) or any(
-        called(plain_name(one), role) for one in others for role in ("label", "system", "item", "gold", "judge")
+    if (
+        model_names(names)
+        or human_names(others)
+        or any(called(plain_name(one), role) for one in others for role in ("label", "system", "item", "gold", "judge"))
     ):
         return None
     mark = next(mark for _, mark, _ in found.values())

@@ -7,8 +7,6 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-import polars as pl
-
 from assay.data import words
 from assay.data.names import model_names
 from assay.data.sides import PAIR
@@ -67,7 +65,7 @@ class WideSearch(LongSearch):
         labels, crossing = (list(stated.columns), None) if stated.columns is not None else self._one_scale(open_, roles)
         if stated.columns is None:
             labels = self._without_computed(labels, roles)
-        labels, options = self._with_free_texts(labels, roles)
+        labels, options = self._with_free_texts(labels or self._called_labels(roles), roles)
         parts = self._further_parts(item, [*within.values()], labels)
         if joint and stated.criterion is None and "criterion" not in within:
             self._ask_criterion(joint)
@@ -84,18 +82,21 @@ class WideSearch(LongSearch):
         if stated.shape != "wide" and stated.columns is None:
             self._check_annotator_column(labels)
         refused = self._refused(labels, [] if item is None else [item, *within.values()])
-        if parts:
+        alone = len(labels) == 1 and stated.alone and stated.shape != "wide" and not judges.intersection(labels)
+        if alone and (parts or (not models and not refused)):
+            self._ask_only_column(labels[0], open_, options)
+        elif parts:
             self._ask_parts(parts)
         elif refused:
             self.errors.append(refused)
         elif models and len(labels) == 1 and {*labels} - judges and stated.columns is None and isinstance(item, str):
             self._ask_judge_or_system(models[0], labels[0], item)
-        elif len(labels) == 1 and stated.alone and stated.shape != "wide" and not judges.intersection(labels):
-            self.errors.append(self._unread_objects() or words.only_column(labels[0]))
+        elif alone:
+            self._ask_only_column(labels[0], open_, options)
         elif crossing is None and stated.split_columns is None and stated.columns is None and numbered_names(labels):
             self._ask_numbers(labels)
         elif not judges and stated.alone and stated.shape is None and stated.columns is None and crossing is None:
-            self._ask_people_or_questions(labels, options)
+            self._ask_people_or_questions(labels, open_, options)
         for name in (n for n, (kind, _) in roles.items() if kind == "unknown" and n not in labels):
             given = "not in humans or judges" if stated.people and stated.people == {*labels} else "not in columns"
             why = self._why_metadata(name) if stated.columns is None else given
@@ -299,7 +300,39 @@ class WideSearch(LongSearch):
         ]
         self.questions.append(Doubt(words.judges_or_systems(who), tuple(choices)))
 
-    def _ask_people_or_questions(self, labels: list[str], options: Mapping[str, Any]) -> None:
+    def _called_labels(self, roles: Mapping[str, tuple[RoleKind, str]]) -> list[str]:
+        """The columns with another role by their names that are called as labels are, too: ``category``."""
+        if self.stated.columns is not None:
+            return []
+        return [n for n, (kind, why) in roles.items() if kind == "item column" and why == "by name"
+                and called(self.plain[n], "label") and self.views[n].could_be_labels]  # fmt: skip
+
+    def _ask_only_column(self, label: str, open_: Sequence[str], options: Mapping[str, Any]) -> None:
+        """Ask who gave the labels of the only column that could hold some, or those of criteria on several scales."""
+        if objects := self._unread_objects():
+            self.errors.append(objects)
+            return
+        item = options.get("item", "item")
+        item = (self._joint_item(open_) or item) if item == ROWS else item
+        choices = self._of_one_annotator(item, [label])
+        criterion = next((n for n, v in self.views.items() if called(self.plain[n], "criterion") and self._repeats(n)
+                          and v.share_filled == 1), None)  # fmt: skip
+        if criterion is not None and self.stated.criterion is None:
+            one = {"layout": "wide", "item": item, "columns": [label], "criterion": criterion}
+            choices = [(words.labels_of_criteria(label, who, criterion), {**one, role: [label]})
+                       for who, role in (("human", "humans"), ("judge", "judges"))]  # fmt: skip
+        if further := self._criteria_after([label], open_):
+            choices += self._of_one_annotator(item, further)
+        self.questions.append(Doubt(words.only_column(label), tuple(choices)))
+
+    def _criteria_after(self, labels: Sequence[str], open_: Sequence[str]) -> list[str]:
+        """The labels with columns after the first of them that could be labels on other scales; empty without any."""
+        names = [*self.views]
+        first = min(names.index(n) for n in labels)
+        every = [n for n in names if n in labels or (n in open_ and names.index(n) > first)]
+        return every if len(every) > len(labels) else []
+
+    def _ask_people_or_questions(self, labels: list[str], open_: Sequence[str], options: Mapping[str, Any]) -> None:
         """Ask whether columns are annotators or questions, if no name of one says that they are annotators."""
         asked = [n for n in labels if called(self.plain[n], "questions")]
         people = {*human_names(labels), *(n for n in labels if called_people(self.plain[n]) == 2)}
@@ -311,6 +344,8 @@ class WideSearch(LongSearch):
             (said, {k: v for k, v in options.items() if k != "judges"}),
             *self._answered_by_one(labels, options),
         ]  # fmt: skip
+        if compared is None and (further := self._criteria_after(labels, open_)):
+            choices += self._answered_by_one(further, options)
         parts = [re.fullmatch(r"(.+?)([ _.-]+)\d+", n) for n in labels]
         others = [n for n in labels if n not in people]
         gold = self._gold_next_to(labels) if compared is None else []
@@ -388,33 +423,6 @@ class WideSearch(LongSearch):
         # An annotator can use labels that no other uses; if half of the cells are such labels, they are likely names.
         if called_person_ids(self.plain[who]) or 2 * len(cells - given) >= len(cells):
             self.questions.append(Doubt(words.could_name_annotators(who)))
-
-    def _repeated_items(self, key: Sequence[str]) -> str:
-        """The problem of several rows of one item, which no column of criteria or repeats distinguishes."""
-        views = [self.views[n] for n in key if n in self.views]
-        if not views or key[0] not in self.views or len(views[0].distinct) == views[0].filled:
-            return ""
-        rows = pl.DataFrame([one.texts.rename(one.name) for one in views]).drop_nulls()
-        twice = rows.filter(rows.is_duplicated())
-        return words.repeated_item(twice[0, 0], stated=self.stated.shape == "wide") if twice.height else ""
-
-    def _further_parts(self, item: str | None, within: Sequence[str], labels: Sequence[str]) -> list[str]:
-        """An item whose rows further columns tell apart, such as a system and a condition, with these columns."""
-        if item is None or self.stated.item is not None or not self._repeated_items([item, *within]):
-            return []
-        parts: list[str] = []
-        kinds = ("system", "condition", "version", "criterion", "repeat")
-        names = [*self.views]
-        first = min((names.index(n) for n in labels if n in names), default=0)
-        # Columns that say how an output was made come before its labels.
-        could = [n for n in names if n not in (item, *labels, *self.excluded) and not self.views[n].free
-                 and (self._is_system(n) or any(called(self.plain[n], one) for one in kinds)
-                      or (names.index(n) < first and self.views[n].is_text))]  # fmt: skip
-        for name in sorted(could, key=lambda n: self._twice((item, n))):
-            left = self._twice((item, *parts))
-            if left and self._twice((item, *parts, name)) < left:
-                parts.append(name)
-        return [] if not parts or self._twice((item, *parts)) else [item, *parts]
 
     def _ask_parts(self, whole: list[str]) -> None:
         """Ask whether columns that tell the rows of an item apart are part of it."""
@@ -495,7 +503,9 @@ class WideSearch(LongSearch):
             for name in (n for n in open_ if n not in names):
                 roles[name] = ("item column", self._why_metadata(name))
             return names, crossing
-        best = max(groups, key=lambda g: (len(g), any(n in known for n in g), -open_.index(g[0])))
+        named = [n for n in open_ if self._names_labels(n)]
+        best = max(groups, key=lambda g: (len(g), any(n in known for n in g), any(n in named for n in g),
+                                          -open_.index(g[0])))  # fmt: skip
         rivals = [g for g in groups if g is not best and len(g) == len(best)]
         best = self._without_constants(best, known)
         self._ask_predictions(best, known, [g for g in groups if not {*g} & {*best}])
@@ -504,7 +514,7 @@ class WideSearch(LongSearch):
                 (words.labels_are(g), {"layout": "wide", "columns": g}) for g in (best, *rivals)[:MOST_CHOICES]
             )
             self.questions.append(Doubt(words.several_scales([best, *rivals]), choices))
-        elif len(open_) - len(best) >= len(best) and not any(n in known for n in best):
+        elif len(open_) - len(best) >= len(best) and not any(n in known for n in best) and best[0] not in named:
             self._mixed(open_)
             if len(best) == 1 and not any(self.views[n].is_text for n in open_):
                 self._confirm(words.several_scales([[n] for n in open_]), {"columns": open_})
@@ -528,6 +538,11 @@ class WideSearch(LongSearch):
             said = words.left_out(siblings, self.views[siblings[0]].examples(), best)
             self.questions.append(Doubt(said, choices))
         return best, crossing
+
+    def _names_labels(self, name: str) -> bool:
+        """Whether a column is called as labels are, or as what a person says: ``faithfulness_label``, ``human_declined``."""
+        first, _, last = self.plain[name].rpartition(" ")
+        return called(self.plain[name], "label") or called(last, "label") or bool(first and is_human(name))
 
     def _ask_numbered_people(
         self, open_: Sequence[str], numbered: CrossedNames, roles: dict[str, tuple[RoleKind, str]]
