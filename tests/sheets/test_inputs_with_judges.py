@@ -659,7 +659,9 @@ def test_look_says_the_reason_of_a_judge_as_the_question_does() -> None:
 def test_contrast_of_names_offers_that_all_are_human() -> None:
     names = ("expert_1", "expert_2", "novice_1", "novice_2")
     table = pl.DataFrame({"id": N, **dict(zip(names, (A, B, C, A), strict=True))})
-    with pytest.raises(DataError, match="'novice_1', 'novice_2' are judges, and 'expert_1', 'expert_2' are human") as error:
+    with pytest.raises(
+        DataError, match="'novice_1', 'novice_2' are judges, and 'expert_1', 'expert_2' are human"
+    ) as error:
         assay.read(table)
     everyone = next(choice for words, choice in error.value.choices if "all are human" in words)
     assert len(assay.read(table, **everyone).humans) == 4
@@ -670,9 +672,11 @@ def test_flags_of_texts_are_not_annotators() -> None:
     table = pl.DataFrame(
         {"text": [f"a text {k}" for k in N], "label": yes, "has_url": yes[::-1], "is_reply": [0, 1] * 10}
     )
-    with pytest.raises(DataError, match="no column with the annotators") as error:
+    with pytest.raises(DataError, match="only 'label' could hold labels") as error:
         assay.read(table)
-    assert not error.value.choices
+    one, judge = (assay.read(table, **options) for _, options in error.value.choices)
+    assert (one.humans, one.criteria, one.n_items) == (("human",), ("label",), 20)
+    assert judge.judges == ("judge",)
 
 
 def test_people_next_to_gold_labels_are_annotators_first() -> None:

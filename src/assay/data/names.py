@@ -834,7 +834,8 @@ _MODEL = re.compile(
     r"|^(?-i:opus|sonnet|haiku)$|^predict(ed|ions?)?([-_ .]?[a-z0-9]{1,8})?$|^(y_)?pred([-_ .][a-z0-9]{1,8})?$"
     r"|^(modell|modelo|modèle|modello|модель|ии)([-_ ]?\w{1,2})?$"
     r"|^(ai|model|machine|bot|judge([-_ ]?\d+)?|auto(mat(ic|ed))?)[-_ ]?(score|rating|label|grade|judg(e)?ment|"
-    r"annotation|vote|output|answer|verdict|prediction|run[-_ ]?\d+)s?$|^(ai|bot|judge)[-_ ]?(choice|decision|preference|pick)s?$"
+    r"annotation|vote|output|answer|verdict|prediction|run[-_ ]?\d+)s?$"
+    r"|^(ai|bot|judge)[-_ ]?(choice|decision|preference|pick)s?$"
     r"|^auto[-_ ]?(grader|rater|eval)$|^system[-_ ]prediction$",
     re.IGNORECASE,
 )

@@ -16,7 +16,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from assay.data import words as sentences
-from assay.data.names import Coded, Spelling, factorize, label_key, strip_spaces, unify_spelling
+from assay.data.names import Coded, Spelling, factorize, label_key, model_names, strip_spaces, unify_spelling
 from assay.data.notations import (
     codes_of_numbers,
     is_date,
@@ -1074,18 +1074,50 @@ def _refuse_other_range(given: AnnotatorLabels) -> None:
         apart = outside >= OUTSIDE and (width >= WIDER * wide or wide >= WIDER * width or outside >= MOSTLY_OUTSIDE)
         if apart or lowest:
             ends = (float(own.min()), float(own.max())), (low, high)
-            found.append((outside, sentences.other_range(given.source, name, *ends)))
+            found.append((outside, sentences.other_range(given.source, repr(name), *ends)))
     if found:
         raise DataError(max(found)[1])
+    if whole:
+        _refuse_shifted(given)
+
+
+LEAST_ENDS = 3
+"""Labels at both ends of two ranges from which these are scales that begin at another number."""
+
+
+def _refuse_shifted(given: AnnotatorLabels) -> None:
+    """Refuse ranges that begin and end one number apart: 0 to 4 of some annotators next to 1 to 5 of others."""
+    ranges: dict[tuple[float, float], list[int]] = {}
+    for code in np.unique(given.annotator).tolist():
+        own = given.values[given.annotator == code]
+        ranges.setdefault((float(own.min()), float(own.max())), []).append(code)
+    if len(ranges) != 2:
+        return
+    (lower, few), (upper, _) = ends = sorted(ranges.items())
+    often = [int((given.values[np.isin(given.annotator, codes)] == end).sum()) for pair, codes in ends for end in pair]
+    shifted = upper[0] - lower[0] == upper[1] - lower[1] == 1 and lower[1] - lower[0] >= LEAST_VALUES - 1
+    if shifted and min(often) >= LEAST_ENDS:
+        names = [given.names[code] for code in few]
+        raise DataError(sentences.other_range(given.source, listing([repr(n) for n in names]), lower, upper))
 
 
 def _refuse_other_words(given: AnnotatorLabels) -> None:
     if len(np.unique(given.values)) > MOST_CATEGORIES:
         return
-    for name, own, others in _others(given):
-        mine, theirs = set(own.tolist()), set(others.tolist())
-        if len(mine) > 1 and len(theirs) > 1 and not mine & theirs:
-            raise DataError(sentences.other_vocabulary(given.source, name, sorted(mine), sorted(theirs)))
+    each = {code: set(given.values[given.annotator == code].tolist()) for code in np.unique(given.annotator).tolist()}
+    groups: list[list[int]] = []
+    for code, own in each.items():
+        near = [g for g in groups if any(own & each[other] for other in g)]
+        groups = [*(g for g in groups if g not in near), sorted([code, *(c for g in near for c in g)])]
+    for group in sorted(groups, key=lambda g: (len(g), len(model_names(given.names[c] for c in g)) < len(g))):
+        ours = np.isin(given.annotator, group)
+        mine, theirs = (set(given.values[part].tolist()) for part in (ours, ~ours))
+        enough = min(int(ours.sum()), int((~ours).sum())) >= LEAST_LABELS
+        # Several annotators with their own words label the items of the others, too: else they have another task.
+        together = len(group) == 1 or bool(np.isin(given.item[ours], given.item[~ours]).any())
+        if enough and together and len(mine) > 1 and len(theirs) > 1:
+            names = [given.names[code] for code in group]
+            raise DataError(sentences.other_vocabulary(given.source, names, sorted(mine), sorted(theirs)))
 
 
 LIST_MARKS = (";", "|", ",", "+")

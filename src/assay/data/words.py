@@ -464,6 +464,16 @@ def copied_labels(column: str, item: Sequence[str], further: Sequence[str]) -> s
     )
 
 
+def labels_by_criterion(parts: Mapping[str, tuple[str, str]]) -> str:
+    """Return the problem of columns named as annotators that each have an annotator's labels of one criterion."""
+    who = list(dict.fromkeys(one for one, _ in parts.values()))
+    several = len(parts) > 1
+    return (
+        f"{_names([*parts])} {'are criteria' if several else 'is a criterion'} of {_names(who)}: name "
+        f"{'these annotators' if len(who) > 1 else 'this annotator'} (judges={who} or humans={who})"
+    )
+
+
 def same_for_criteria(column: str, criterion: str) -> str:
     """Return the finding that a column has one label for all criteria of an item."""
     return f"'{column}' has the same label for each '{criterion}' of an item, as one copied label has"
@@ -565,8 +575,8 @@ def repeated_item(item: str, *, stated: bool) -> str:
             "annotators and labels and is read without layout='wide'"
         )
     return (
-        f"item '{item}' has more than one row, and no column names who answered; add a column with the annotators "
-        "(or set annotator=...)"
+        f"item '{item}' has more than one row, and no column names who answered; remove a row that is there twice, or "
+        "add a column with the annotators (or set annotator=...)"
     )
 
 
@@ -625,11 +635,11 @@ def _range(ends: tuple[float, float]) -> str:
     return f"{ends[0]:g} to {ends[1]:g}"
 
 
-def other_range(source: str, name: str, own: tuple[float, float], others: tuple[float, float]) -> str:
+def other_range(source: str, names: str, own: tuple[float, float], others: tuple[float, float]) -> str:
     """Return the doubt about an annotator whose labels have another range."""
     ends = f"{min(own[0], others[0]):g}-{max(own[1], others[1]):g}"
     return (
-        f"{source}: labels of '{name}' range from {_range(own)}, labels of the other annotators from {_range(others)}. "
+        f"{source}: labels of {names} range from {_range(own)}, labels of the other annotators from {_range(others)}. "
         f"Convert them to one scale, or set scale='interval:{ends}' if they are on one scale"
     )
 
@@ -649,10 +659,10 @@ def possible_codes(
     )
 
 
-def other_vocabulary(source: str, name: str, own: Sequence[str], others: Sequence[str]) -> str:
-    """Return the doubt about an annotator whose labels no other annotator gives."""
+def other_vocabulary(source: str, names: Sequence[str], own: Sequence[str], others: Sequence[str]) -> str:
+    """Return the doubt about annotators whose labels no other annotator gives."""
     return (
-        f"{source}: labels of '{name}' ({listing([repr(v) for v in own], 4)}) are labels of no other annotator "
+        f"{source}: labels of {_names(names)} ({listing([repr(v) for v in own], 4)}) are labels of no other annotator "
         f"({listing([repr(v) for v in others], 4)}). Write the same labels, for example with codes={{...}}, or set "
         "scale='nominal:...' with all categories"
     )

@@ -178,8 +178,8 @@ def test_find_structure_of_wide_table():
     assert why(found, "ann") == "1 to 5"
     assert why(found, "item") == "6 different values"
     few = found_in({"item": ["a", "b"], "ann": [1, 2]})
-    assert few.errors == (
-        "only 'ann' could hold an annotator's labels; if it does, set layout='wide' and columns=['ann']",
+    assert texts(few) == (
+        "only 'ann' could hold labels, and no column names who answered: is it one human or one judge?",
     )
     assert found_in({"item": ["a", "b"], "ann": [1, 2]}, judges=("ann",)).errors == ()
     assert found_in({"item": ["a", "b"]}).errors == ("no column could hold an annotator's labels: set columns=[...]",)
@@ -869,8 +869,8 @@ def test_find_structure_of_items_without_annotators():
     rng, story = np.random.default_rng(2), [f"s{k // 3}" for k in range(30)]
     found = found_in({"story": story, "a": rng.integers(0, 2, 30).tolist(), "b": rng.integers(0, 2, 30).tolist()})
     assert found.errors == (
-        "item 's0' has more than one row, and no column names who answered; add a column with the annotators (or set "
-        "annotator=...)",
+        "item 's0' has more than one row, and no column names who answered; remove a row that is there twice, or add "
+        "a column with the annotators (or set annotator=...)",
     )
 
 

@@ -585,6 +585,7 @@ def long_rows(rows: Rows, settings: ReadSettings, *, check: bool) -> tuple[Rows,
         if {item, annotator, label} <= {*rows.labels.columns}:
             by = [one for one in {item: 0, criterion or "criterion": 0} if one in rows.labels.columns]
             named = [name for names in settings.named.values() for name in names]
+            rows = tables.stack_criteria_of_named(rows, named, by, label, annotator)
             rows = tables.stack_named(rows, named, by, label, annotator)
         return rows, item, annotator, label, criterion
     columns = _text(settings.columns)

@@ -38,6 +38,7 @@ from assay.data.sides import GRADES, PAIR, PAIR_OF, Battle, Sides, find_battles,
 from assay.data.structure.role_names import (
     ID,
     MIN_VOTES,
+    by_criterion,
     called,
     called_people,
     plain_name,
@@ -47,7 +48,7 @@ from assay.data.structure.role_names import (
 )
 from assay.data.structure.roles import ROWS
 from assay.data.values import MARKS, parse_numbers
-from assay.data.words import same_for_criteria
+from assay.data.words import labels_by_criterion, same_for_criteria
 from assay.errors import AssayError, DataError, counted, listing, require, unknown
 from assay.estimation.result import Exclusion
 
@@ -294,6 +295,33 @@ def _labels_once(frame: pl.DataFrame, columns: Sequence[str], by: Sequence[str])
     return frame.with_columns(known), once if frame.select(by).is_duplicated().any() else []
 
 
+def stack_criteria_of_named(rows: Rows, names: Iterable[str], members: Sequence[str], label: str, who: str) -> Rows:
+    """Add labels that annotators have in one column for each criterion, ``gpt_tone, gpt_depth``, as rows."""
+    frame, found, notes = rows.labels, [], []
+    if len(members) < 2:
+        return rows
+    others, criteria = set(frame.columns), frame[members[1]].unique().to_list()
+    parts = by_criterion(frame.columns, criteria)
+    for name in (n for n in names if n not in others and not (frame[who].cast(pl.String) == n).any()):
+        own = {column: criterion for column, (one, criterion) in parts.items() if one == name}
+        about = frame.group_by(members[0]).agg(pl.all().n_unique()).max().row(0, named=True) if own else {}
+        if not own or any(about[column] > 1 for column in own):
+            continue
+        kept = [
+            n for n in frame.columns if n in ("_row", *members) or (about[n] == 1 and n not in (*parts, label, who))
+        ]
+        for column, criterion in own.items():
+            once = frame.filter(pl.col(members[1]) == criterion).unique(members, keep="first", maintain_order=True)
+            found.append(once.drop_nulls(column).select(*kept, pl.lit(name).alias(who), pl.col(column).alias(label)))
+        others -= set(own)
+        notes.append(f"labels of {name}, one for each item, from a column for each criterion: {listing([*own], 4)}")
+    if not found:
+        return rows
+    kept = [column for column in frame.columns if column in others]
+    labels = pl.concat([frame.select(kept), *found], how="diagonal_relaxed")
+    return replace(rows, labels=labels, reading=rows.reading.add_notes(*notes))
+
+
 def stack_named(rows: Rows, names: Iterable[str], members: Sequence[str], label: str, who: str) -> Rows:
     """Add labels that annotators have in columns of a long table, one for each item (and criterion), as rows."""
     frame = rows.labels
@@ -302,6 +330,8 @@ def stack_named(rows: Rows, names: Iterable[str], members: Sequence[str], label:
     same = frame.group_by(members).agg(pl.all().n_unique()).max().row(0, named=True) if named else {}
     if not named or any(same[one] > 1 for one in named):
         return rows
+    if len(members) > 1 and len(parts := by_criterion(named, frame[members[1]].unique().to_list())) == len(named):
+        raise DataError(f"{rows.reading.source}: {labels_by_criterion(parts)}")
     kept = [n for n in frame.columns if n in ("_row", *members) or (same[n] == 1 and n not in (*named, label, who))]
     once = frame.unique(members, keep="first", maintain_order=True)
     found = [once.drop_nulls(n).select(*kept, pl.lit(n).alias(who), pl.col(n).alias(label)) for n in named]

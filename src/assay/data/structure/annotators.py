@@ -178,7 +178,7 @@ class AnnotatorSearch(KeySearch):
         """Sets of columns that identify a row, in a table with too few rows to exclude chance."""
         views = self.views.values()
         if any(v.unique and not v.dates and (v.is_text or (v.whole and not v.counts_rows)
-               or called_people(self.plain[v.name]) == 2) for v in views):  # fmt: skip
+               or v.name == self.stated.item or called_people(self.plain[v.name]) == 2) for v in views):  # fmt: skip
             return []
         found = []
         for key in self._all_keys[1]:
@@ -234,7 +234,7 @@ class AnnotatorSearch(KeySearch):
         Returns whether there is one, whose name does not say what it is.
         """
         usual = ("system", "condition", "version", "occasion", "rated", "repeat")
-        for name in members if len(members) > 1 else ():
+        for name in sorted(members, key=lambda n: self.views[n].n_values) if len(members) > 1 else ():
             view, rest = self.views[name], [n for n in members if n != name]
             if called(self.plain[name], "item") and not any(called(self.plain[n], "item") for n in rest):
                 continue
@@ -351,7 +351,13 @@ class AnnotatorSearch(KeySearch):
         else:
             who = [n for n in numbered if not self._is_extra(n, "criterion")]
             choices += [choice for name in who for choice in self._choices(name, key)]
-            choices += [(words.name_no_annotators(numbered), {})] if who else []
+            given, unsure = self._labels(RowKey(key[0], tuple(key[1:])))
+            if given and unsure is None:
+                whole = [n for n in self.views if n in key]
+                choices += [(f"{words.item_is(whole)}, and {words.answered_by_one(given, one)}", answer)
+                            for one, answer in of_one({"item": whole, "columns": given})]  # fmt: skip
+            elif who:
+                choices.append((words.name_no_annotators(numbered), {}))
         self.questions.append(Doubt(words.no_annotator_named(key, who), tuple(choices)))
 
     def _rated(self, who: str, item: Sequence[str], labels: Sequence[str]) -> list[Choice]:

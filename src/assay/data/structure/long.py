@@ -29,6 +29,7 @@ from assay.data.structure.role_names import (
     MACHINE_KINDS,
     PEOPLE_KINDS,
     TRUE,
+    by_criterion,
     called,
     data_of,
     human_names,
@@ -161,6 +162,13 @@ class LongSearch(AnnotatorSearch):
                   and not data_of(n, self.views)]  # fmt: skip
         judges = [n for n in others if self._belongs(n, unit)
                   and any(on_one_scale(self.views[n], self.views[o]) for o in labels)]  # fmt: skip
+        if judges and len(labels) > 1 and self.stated.judges is None and self.stated.alone:
+            of_criteria = {n: who for n, (who, _) in by_criterion(judges, labels).items() if model_names([who])}
+            who = list(dict.fromkeys(of_criteria.values()))
+            names, none = [*of_criteria], dict[str, list[str]](judges=[])
+            if who:
+                answers = (words.are_judges(who), {"judges": who}), (words.describes_items(names), none)
+                self.questions.append(Doubt(words.judge_of_items(names), answers))
         # Next to several columns of labels, one value for each item says nothing about any of them.
         if judges and len(labels) == 1 and self.stated.judges is None and self.stated.alone:
             choices: list[Choice] = [(words.are_judges(judges), {"judges": judges})]

@@ -27,7 +27,7 @@ COUNTED = re.compile(
 
 ID = re.compile(r"\b(id|idx|key|nr|no|number)$")
 """The last word of the name of a column of ids."""
-ENDS_IN_ID = re.compile(r"(^|[a-z ])(id|idx)$")
+ENDS_IN_ID = re.compile(r"\b([pqstu]?id|doc ?id|idx)$")
 """The end of the plain name of a column of ids: ``doc id``, ``pid``."""
 
 _ID_WORDS = r"( ?(?P<id>id|ids|name|code|nr|no|number|email|index))?"
@@ -294,6 +294,20 @@ def numbered_people(names: Sequence[str]) -> CrossedNames | None:
         return None
     mark = next(mark for _, mark, _ in found.values())
     return CrossedNames(f"criterion{mark}annotator", {n: number for n, (_, _, number) in found.items()})
+
+
+def by_criterion(names: Iterable[str], criteria: Sequence[str]) -> dict[str, tuple[str, str]]:
+    """The names that combine an annotator with one of some criteria, and both: ``GPT_Content`` next to ``Content``."""
+    found = {}
+    for name in names:
+        for mark in _BETWEEN:
+            first, last = name.partition(mark)[::2], name.rpartition(mark)[::2]
+            cuts = [(who, what) for who, what in (first, last) if what in criteria]
+            cuts += [(who, what) for what, who in (first, last) if what in criteria]
+            if cuts and cuts[0][0].strip():
+                found[name] = (cuts[0][0].strip(), cuts[0][1])
+                break
+    return found
 
 
 def is_crossed(part: str, names: Sequence[str]) -> bool:

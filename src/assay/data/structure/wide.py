@@ -19,6 +19,7 @@ from assay.data.structure.readings import MOST_CHOICES
 from assay.data.structure.role_names import (
     AVERAGE,
     AVERAGE_ROW,
+    ENDS_IN_ID,
     ID,
     NUMBERED,
     PREDICTED,
@@ -168,7 +169,8 @@ class WideSearch(LongSearch):
                     and not self.views[n].whole and not model_names([n])]  # fmt: skip
         roles.update(dict.fromkeys(averages, ("computed", "by name")))
         return [n for n in unknown
-                if self.views[n].could_be_labels and not self._counts_rows(n) and n not in averages]  # fmt: skip
+                if self.views[n].could_be_labels and not self._counts_rows(n) and n not in averages
+                and (n in self.stated.people or not ENDS_IN_ID.search(self.plain[n]))]  # fmt: skip
 
     def _counts_rows(self, name: str) -> bool:
         """Whether a column has the numbers of so many rows, as labels have not by chance."""
@@ -311,7 +313,8 @@ class WideSearch(LongSearch):
         """Ask who gave the labels of the only column that could hold some, or those of criteria on several scales."""
         if objects := self._unread_objects():
             self.errors.append(objects)
-            return
+        if objects or self.questions:
+            return  # which columns hold labels is asked
         item = options.get("item", "item")
         item = (self._joint_item(open_) or item) if item == ROWS else item
         choices = self._of_one_annotator(item, [label])
@@ -447,6 +450,8 @@ class WideSearch(LongSearch):
             rest = [n for n in members if n not in within.values()]
             # A different text in each row, such as a reply, is not the item next to items that come again in each run.
             named = within and len(rest) == 1 and (rest[0] == self.stated.item or called(self.plain[rest[0]], "item"))
+            if item == self.stated.item != rest[0] and item in self.views and self.views[item].unique:
+                named = False
             if named or (item is None and self.stated.item is None):
                 return (rest[0], [], within) if len(rest) == 1 else (None, rest, within)
         said = {role: getattr(self.stated, role) for role in ("criterion", "repeat")}
@@ -540,7 +545,7 @@ class WideSearch(LongSearch):
         return best, crossing
 
     def _names_labels(self, name: str) -> bool:
-        """Whether a column is called as labels are, or as what a person says: ``faithfulness_label``, ``human_declined``."""
+        """Whether a column is called as labels are, or as what a person says: ``human_declined``."""
         first, _, last = self.plain[name].rpartition(" ")
         return called(self.plain[name], "label") or called(last, "label") or bool(first and is_human(name))
 
