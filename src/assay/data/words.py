@@ -613,6 +613,28 @@ def _article(noun: str) -> str:
     return "an" if noun[0] in "aeiou" else "a"
 
 
+def keys_without_labels(keys: Sequence[str], name: str) -> str:
+    """Return the note on keys of an object of labels that have no labels, such as comments and totals."""
+    return f"{_names(keys)} in {name}: not read as labels"
+
+
+def labels_of_objects(labels: Mapping[str, str]) -> str:
+    """Return the note on columns whose objects have one label next to comments; ``labels`` has its key."""
+    keys = list(dict.fromkeys(labels.values()))
+    return f"{_names(list(labels))}: the label of each object is its {_either([repr(key) for key in keys])}"
+
+
+def keys_are(columns: Sequence[str], objects: Sequence[str]) -> str:
+    """Return the question whether the keys of objects are criteria or annotators."""
+    return f"{_names(columns, 6)}, the keys of {_names(objects)}, can be criteria or annotators: who gave the labels?"
+
+
+def keys_are_rated(who: Sequence[str], objects: Sequence[str]) -> str:
+    """Return the question whether the keys of an object of objects are annotators or rated systems."""
+    keys = f", keys of {_names(objects)}," if objects else ", with labels by criterion,"
+    return f"{_names(who, 6)}{keys} can be annotators, or the systems that are rated: who gave the labels?"
+
+
 # -- labels that annotators write differently ----------------------------------------------------------------------
 
 

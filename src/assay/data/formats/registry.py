@@ -17,9 +17,11 @@ from typing import Any, Literal
 
 import polars as pl
 
+from assay.data import words as sentences
 from assay.data.annotations import Annotations, from_frame
 from assay.data.columns import BLANK, SPLIT_DETAILS, FrameSettings, Reading, drop_blank_rows, whole_ids
-from assay.data.formats import FormatSettings, Rows, tables
+from assay.data.formats import FormatSettings, KeyColumns, Rows, tables
+from assay.data.formats.nested import CROSS
 from assay.data.formats.platforms.intake import OFF_SCALE, is_number
 from assay.data.formats.platforms.label_studio import read_label_studio
 from assay.data.formats.platforms.mturk import read_mturk
@@ -48,7 +50,7 @@ from assay.data.formats.tables import (
     read_table,
 )
 from assay.data.joining import Match, match_ids, rename_ids
-from assay.data.names import natural, questions_split, spelling_key, strip_spaces
+from assay.data.names import model_names, natural, questions_split, spelling_key, strip_spaces
 from assay.data.scales import Preference, Scale
 from assay.data.sides import PAIR_OF
 from assay.data.structure.cells import shared_key
@@ -678,9 +680,47 @@ def structure_of(rows: Rows, settings: ReadSettings, *, alone: bool = True) -> S
         alone=alone, by_name=frozenset(role for role in asked if role not in settings.changed()),
         compared=rows.compared,
     )  # fmt: skip
-    found = find_structure(rows.labels, rows.views, stated)
+    if rows.keys is not None and not {"layout", "columns", "label", "annotator", "split_columns"} & {
+        *settings.changed()
+    }:
+        found = _with_keys(rows, rows.keys, stated)
+    else:
+        found = find_structure(rows.labels, rows.views, stated)
     doubts = [Doubt(text, ((text, {role: found.options.get(role, role)}),)) for role, text in absent.items()]
     return replace(found, questions=(*doubts, *found.questions))
+
+
+def _with_keys(rows: Rows, keys: KeyColumns, stated: Stated) -> Structure:
+    """Find the structure of a table with columns that were keys of objects, and ask what these are."""
+    template = f"annotator{CROSS}criterion" if keys.who else "criterion"
+    found = find_structure(rows.labels, rows.views, replace(stated, columns=keys.columns, split_columns=template))
+    options = {**found.options, "layout": "wide", "columns": [*keys.columns]}
+    people = {role: [*named] for role in ("humans", "judges") if (named := getattr(stated, role))}
+    one = [("human" if "humans" in people else "judge", people)] if len(stated.people) == 1 else []
+    if keys.who:
+        models = model_names(keys.who)
+        said = sentences.are_judges(models, [n for n in keys.who if n not in models]) if models else ""
+        both = {**options, "split_columns": template, **({"judges": models} if models else {})}
+        choices = [(said or sentences.columns_are_annotators(keys.who), both)]
+        rated = {**options, "split_columns": template.replace("annotator", "item")}
+        choices += [
+            (sentences.columns_are_rated(keys.who, who), {**rated, **more}) for who, more in one or ONE_ANNOTATOR
+        ]
+        asked = Doubt(sentences.keys_are_rated(keys.who, keys.objects), tuple(choices))
+    else:
+        given = {**options, "split_columns": "criterion"}
+        choices = [
+            (sentences.answered_by_one(keys.columns, who), {**given, **more}) for who, more in one or ONE_ANNOTATOR
+        ]
+        choices += [] if one else [(sentences.columns_are_annotators(keys.columns), options)]
+        asked = Doubt(sentences.keys_are(keys.columns, keys.objects), tuple(choices))
+    return replace(found, questions=(*found.questions, asked))
+
+
+ONE_ANNOTATOR: Sequence[tuple[str, Mapping[str, Any]]] = (
+    ("human", {"humans": ["human"]}), ("judge", {"judges": ["judge"]}),
+)  # fmt: skip
+"""The one annotator of all labels, in words and as options."""
 
 
 def given_options(settings: ReadSettings) -> dict[str, Any]:

@@ -282,8 +282,10 @@ def numbered_people(names: Sequence[str]) -> CrossedNames | None:
     whole = len({frozenset(own) for own in numbers.values()}) == len({mark for _, mark, _ in found.values()}) == 1
     if len(people) != 1 or len(numbers) < 2 or not whole or len(numbers[people[0]]) < 2:
         return None
-    if model_names(names) or human_names(others) or any(
-        called(plain_name(one), role) for one in others for role in ("label", "system", "item", "gold", "judge")
+    if (
+        model_names(names)
+        or human_names(others)
+        or any(called(plain_name(one), role) for one in others for role in ("label", "system", "item", "gold", "judge"))
     ):
         return None
     mark = next(mark for _, mark, _ in found.values())
