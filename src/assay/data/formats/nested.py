@@ -394,6 +394,7 @@ def _joined(frame: pl.DataFrame) -> list[str]:
 def _unfold_records(records: list[Record], source: str, stated: Mapping[str, Any]) -> Unfolded:
     """One record per answer, by the first way that fits all records."""
     people = {*(stated.get("humans") or ()), *(stated.get("judges") or ())}
+    people = set() if {"columns", "split_columns"} & stated.keys() else people
     cells = _cells_of(records)
     by_two, by_key, by_name = (partial(way, people=people) for way in (_by_name_and_criterion, _by_key, _by_name))
     for way in (_objects, _by_criterion, by_two, _side_by_side, _criteria_by_place, by_key, by_name):
@@ -698,8 +699,14 @@ def _answer_next_to_comments(objects: Sequence[Any]) -> str | None:
         return None
     keys = {key for one in objects for key in one}
     labels = [key for key in keys if not any(called(plain_name(key), role) for role in ("comment", "technical"))]
-    usual = len(labels) == 1 and (labels[0] == "value" or called(plain_name(labels[0]), "label"))
-    return labels[0] if usual and all(_is_scalar(one.get(labels[0])) for one in objects) else None
+    usual = [key for key in labels if key == "value" or called(plain_name(key), "label")]
+    # Next to a number, texts and lists under any name are comments.
+    texts = [
+        key for key in labels if key not in usual and not any(_number(one.get(key)) is not None for one in objects)
+    ]
+    numbers = len(usual) == 1 and any(_number(one.get(usual[0])) is not None for one in objects)
+    single = len(usual) == 1 and (len(labels) == 1 or (numbers and len(texts) + 1 == len(labels)))
+    return usual[0] if single and all(_is_scalar(one.get(usual[0])) for one in objects) else None
 
 
 CROSS = " / "
@@ -843,8 +850,11 @@ def _by_key(
     crossed = crossed if any(called(part, "questions") for k in keys for part in plain_name(k).split()) else None
     of_name = [one for n in found for one in cells[n]]
     if crossed is None and (every & {*people} or _name_annotators(keys, of_name)):
-        systems = who and len(model_names(keys)) == len(keys)
-        return _answered_by(records, cells, found, "system") if systems else None
+        models = len(model_names(keys)) == len(keys) and not every & {*people}
+        if who:
+            return _answered_by(records, cells, found, "system") if models else None
+        if not models or len(found) > 1 or any(map(_called_machines, found)):
+            return None
     if who:
         return _answered_by(records, cells, found, "system" if _could_be_rated(keys) else "criterion")
     if not any(called(plain_name(k), "questions") for k in keys):
@@ -859,7 +869,8 @@ def _by_key(
     notes = [f"one column per key of {listing(list(found))}"]
     notes += [note for n, own in found.items() for note in _not_labels(n, cells[n], own)]
     unclear = crossed is None and len(columns) > 1 and not any(map(_tells_answer, keys))
-    asked = KeyColumns(tuple(found), tuple(columns.values())) if unclear else None
+    names, systems = tuple(columns.values()), _could_be_rated(keys)
+    asked = KeyColumns(tuple(found), names, names if systems else ()) if unclear else None
     return Unfolded(made, notes, keys=asked)
 
 
@@ -1010,6 +1021,7 @@ def _by_name(
     every = {n: set().union(*keys[n]) for n in objects}
     objects = [n for n in objects if len(every[n]) > 1 and not any(_tells_answer(k) for k in every[n])]
     objects = [n for n in objects if every[n] & {*people} or _name_annotators(sorted(every[n]), cells[n])]
+    objects = [n for n in objects if not _are_shares(cells[n], sorted(every[n]))]
     varied = [n for n in objects if len(set(map(frozenset, keys[n]))) > 1]
     usual = [n for n in objects if _single(n) in LABELS or called(_single(n), "label")]
     both = [n for n in objects if _holds_answers(n)]

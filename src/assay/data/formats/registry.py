@@ -692,19 +692,22 @@ def structure_of(rows: Rows, settings: ReadSettings, *, alone: bool = True) -> S
 
 def _with_keys(rows: Rows, keys: KeyColumns, stated: Stated) -> Structure:
     """Find the structure of a table with columns that were keys of objects, and ask what these are."""
-    template = f"annotator{CROSS}criterion" if keys.who else "criterion"
-    found = find_structure(rows.labels, rows.views, replace(stated, columns=keys.columns, split_columns=template))
+    crossed = keys.who and keys.who != keys.columns
+    rated = f"item{CROSS}criterion" if crossed else "item" if keys.who else "criterion"
+    found = find_structure(rows.labels, rows.views, replace(stated, columns=keys.columns, split_columns=rated))
     options = {**found.options, "layout": "wide", "columns": [*keys.columns]}
     people = {role: [*named] for role in ("humans", "judges") if (named := getattr(stated, role))}
     one = [("human" if "humans" in people else "judge", people)] if len(stated.people) == 1 else []
     if keys.who:
         models = model_names(keys.who)
         said = sentences.are_judges(models, [n for n in keys.who if n not in models]) if models else ""
-        both = {**options, "split_columns": template, **({"judges": models} if models else {})}
-        choices = [(said or sentences.columns_are_annotators(keys.who), both)]
-        rated = {**options, "split_columns": template.replace("annotator", "item")}
+        both = {**options, **({"split_columns": f"annotator{CROSS}criterion"} if crossed else {})}
+        choices = [
+            (said or sentences.columns_are_annotators(keys.who), {**both, **({"judges": models} if models else {})})
+        ]
+        given = {**options, "split_columns": rated}
         choices += [
-            (sentences.columns_are_rated(keys.who, who), {**rated, **more}) for who, more in one or ONE_ANNOTATOR
+            (sentences.columns_are_rated(keys.who, who), {**given, **more}) for who, more in one or ONE_ANNOTATOR
         ]
         asked = Doubt(sentences.keys_are_rated(keys.who, keys.objects), tuple(choices))
     else:
