@@ -635,6 +635,38 @@ def keys_are_rated(who: Sequence[str], objects: Sequence[str]) -> str:
     return f"{_names(who, 6)}{keys} can be annotators, or the systems that are rated: who gave the labels?"
 
 
+def further_cells(
+    line: int, cells: int, columns: int, separator: str, last: tuple[str, str], lines: Sequence[int]
+) -> str:
+    """Return the problem of a row with more cells than the header has columns, and of further ``lines``.
+
+    ``last`` is the name of the last column, if it holds free text, and the text from there on.
+    """
+    mark = {"\t": "a tab"}.get(separator, f"'{separator}'")
+    also = f" (and line{'s' if len(lines) > 1 else ''} {listing([str(n) for n in lines], 3)})" if lines else ""
+    rule = f"line {line}{also}: {cells} cells, but the header has {columns} columns"
+    name, text = last
+    if not name:
+        return f"{rule}. If {mark} is part of a text, put the text in quotation marks; if not, remove the further cells"
+    clean = text.strip().strip('"').strip()
+    shown = clean if len(clean) <= MOST_SHOWN else f"{clean[:MOST_SHOWN]}..."
+    spaced = ", without a space before them" if re.match(r'\s+"', text) else ""
+    return f"{rule}. If {mark} is part of the text in '{name}', put it in quotation marks{spaced}: \"{shown}\""
+
+
+MOST_SHOWN = 60
+"""Characters of a cell that a sentence shows."""
+
+
+def numbered_first_row(number: int) -> str:
+    """Return the problem of a table whose first row is the first of its numbered rows, not a header."""
+    return (
+        f"the first column is called '{number}', and its cells continue with {number + 1}, {number + 2}, so the first "
+        "row seems to be data; add a row of names above it, such as item, annotator, label, or set layout=... if these "
+        "are names"
+    )
+
+
 # -- labels that annotators write differently ----------------------------------------------------------------------
 
 

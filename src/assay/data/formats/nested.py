@@ -619,10 +619,10 @@ def _by_name_and_criterion(
     Raises
     ------
     DataError
-        If neither its keys nor those inside are called as criteria are.
+        If the keys inside are called as labels or annotators are.
     """
     for name in _of_kind(cells, dict):
-        inner = [one for each in cells[name] for one in each.values()]
+        inner = [one for each in cells[name] for one in each.values() if one is not None]
         if not inner or not all(isinstance(one, dict) and one for one in inner):
             continue
         label = _answer_next_to_comments(inner) if _holds_answers(name) else None
@@ -637,25 +637,26 @@ def _by_name_and_criterion(
         if criteria[0] == criteria[1]:
             criteria = [-float(_name_annotators(keys, []) or _could_be_rated(keys)) for keys in sides]
         answer = all(map(_tells_answer, inside))  # {"correctness": {"score": 4}}: a label has no annotator
-        if answer or criteria[0] == criteria[1] or _name_people(inside):
+        sure = criteria[0] != criteria[1]
+        if answer or _name_people(inside):
             raise DataError(
                 f"{source}: '{name}' contains an object of objects, and it is uncertain which keys are annotators, "
                 f"which criteria ({listing(sorted(outer), 3)}; {listing(sorted(inside), 3)}); export one row per label"
             )
         swapped = criteria[0] > criteria[1]
-        flat = [(record, [((b, a) if swapped else (a, b), _label(one[b]))
-                          for a, one in (record.get(name) or {}).items() for b in inside if one.get(b) is not None])
-                for record in records]  # fmt: skip
-        return _by_two_keys([(_without(record, name), own) for record, own in flat], cells, name,
-                            _not_labels(name, inner, inside), people)  # fmt: skip
+        pairs = [[(a, b, _label(one[b])) for a, one in (record.get(name) or {}).items() if one
+                  for b in inside if one.get(b) is not None] for record in records]  # fmt: skip
+        flat = [(_without(record, name), [((b, a) if swapped else (a, b), v) for a, b, v in own])
+                for record, own in zip(records, pairs, strict=True)]  # fmt: skip
+        return _by_two_keys(flat, cells, name, _not_labels(name, inner, inside), people, sure=sure)
     return None
 
 
 def _by_two_keys(
     flat: Sequence[tuple[Record, Sequence[tuple[tuple[str, str], Any]]]], cells: Mapping[str, Sequence[Any]], name: str,
-    notes: Sequence[str], people: Collection[str],
+    notes: Sequence[str], people: Collection[str], *, sure: bool,
 ) -> Unfolded:  # fmt: skip
-    """Records with their labels by annotator, or system, and criterion."""
+    """Records with their labels by annotator, or system, and criterion; if it is not ``sure`` which, it is asked."""
     who = list(dict.fromkeys(pair[0] for _, own in flat for pair, _ in own))
     answered = any(_names_who(n, values) for n, values in cells.items() if n != name)
     named = bool({*who} & {*people}) or (_name_annotators(who, []) and len(model_names(who)) < len(who))
@@ -686,9 +687,10 @@ def _next_to_comments(
             {**_without(record, name), role: key, **_without(one, label), "label": one[label]}
             for record in records
             for key, one in (record.get(name) or {}).items()
+            if one
         ]
         return Unfolded(found, [f"one row per answer in {name}: its keys are the {kind}"])
-    bare = [{**record, **({name: {key: one[label] for key, one in record[name].items()}} if record.get(name) else {})}
+    bare = [{**record, **({name: {key: one[label] for key, one in record[name].items() if one}} if record.get(name) else {})}
             for record in records]  # fmt: skip
     return _by_key(bare, _cells_of(bare), source, people=people)
 
@@ -797,7 +799,7 @@ def _name_annotators(keys: Sequence[str], objects: Sequence[Mapping[str, Any]]) 
 
 def _are_crowd(keys: Sequence[str], objects: Sequence[Mapping[str, Any]]) -> bool:
     """Whether keys are numbered ids, some of which are in each object: a few of many annotators, not its criteria."""
-    sets = {frozenset(one) for one in objects}
+    sets = {frozenset(k for k, v in one.items() if v is not None) for one in objects}
     several = len(keys) >= 1.5 * max(map(len, sets), default=len(keys))
     return several and all(any(c.isdigit() for c in key) for key in keys) and any(
         one & other and one != other for one in sets for other in sets)  # fmt: skip

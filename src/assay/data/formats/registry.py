@@ -57,7 +57,7 @@ from assay.data.structure.cells import shared_key
 from assay.data.structure.finder import find_structure
 from assay.data.structure.readings import MOST_READINGS, UnclearTableError, of_several, readings_of, unclear
 from assay.data.structure.role_names import called, plain_name
-from assay.data.structure.roles import IGNORED, ROWS, Choice, Doubt, Layout, Stated, Structure
+from assay.data.structure.roles import IGNORED, ROWS, Choice, Doubt, Layout, Role, Stated, Structure
 from assay.data.values import infer_scale, valid_as_written
 from assay.errors import AssayError, DataError, DesignError, counted, listing, unknown
 from assay.estimation.options import hints_of, option
@@ -680,6 +680,10 @@ def structure_of(rows: Rows, settings: ReadSettings, *, alone: bool = True) -> S
         alone=alone, by_name=frozenset(role for role in asked if role not in settings.changed()),
         compared=rows.compared,
     )  # fmt: skip
+    stating = {"layout", "columns", "item", "label", "annotator"} & {*settings.changed()}
+    if not stating and (number := _number_of_first_row(rows.labels)) is not None:
+        unknown_roles = tuple(Role(n, "unknown", "", v.examples(), "doubtful") for n, v in rows.views.items())
+        return Structure("long", unknown_roles, errors=(sentences.numbered_first_row(number),))
     if rows.keys is not None and not {"layout", "columns", "label", "annotator", "split_columns"} & {
         *settings.changed()
     }:
@@ -688,6 +692,23 @@ def structure_of(rows: Rows, settings: ReadSettings, *, alone: bool = True) -> S
         found = find_structure(rows.labels, rows.views, stated)
     doubts = [Doubt(text, ((text, {role: found.options.get(role, role)}),)) for role, text in absent.items()]
     return replace(found, questions=(*doubts, *found.questions))
+
+
+LEAST_CONTINUED = 3
+"""Rows that continue the number above them, from which the first row of a file is no header."""
+
+
+def _number_of_first_row(frame: pl.DataFrame) -> int | None:
+    """The name of the first column if it is a number that the cells below continue; None for other names."""
+    name = next((n for n in frame.columns if n != "_row"), "")
+    if not name.isdecimal() or frame.height < LEAST_CONTINUED:
+        return None
+    cells = frame[name].cast(pl.String, strict=False).str.strip_chars().head(HEAD_OF_NUMBERS).to_list()
+    return int(name) if cells == [str(int(name) + k) for k in range(1, len(cells) + 1)] else None
+
+
+HEAD_OF_NUMBERS = 100
+"""Rows whose numbers are compared with the name of the first column."""
 
 
 def _with_keys(rows: Rows, keys: KeyColumns, stated: Stated) -> Structure:
