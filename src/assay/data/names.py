@@ -808,8 +808,8 @@ def _kinds_of_labels(who: Coded, kinds: pl.Series, source: str, *, only_words: b
 
 
 _FAMILIES = (
-    r"(chat)?gpt|llama|gemini|gemma[- ]?\d|mistral|mixtral|ministral|magistral|codestral|qwen|qwq|deepseek|vicuna|"
-    r"alpaca|dolly-v?\d|grok|kimi-?k\d|falcon-?\d|command-?(r|a|light|xlarge)|olmo|dbrx|jamba|nemotron|wizardlm|internlm|"
+    r"(chat)?gpt(oss)?|llama|gemini|gemma[- ]?\d|mistral|mixtral|ministral|magistral|codestral|qwen|qwq|deepseek|"
+    r"vicuna|alpaca|dolly-v?\d|grok|kimi-?k\d|falcon-?\d|command-?(r|a|light|xlarge)|olmo|dbrx|jamba|nemotron|wizardlm|internlm|"
     r"baichuan|hunyuan|ernie-?bot|minimax|chatglm|glm-?\d|davinci|(text|chat)-bison|palm-?2|phi-?\d|yi-\d|zephyr-?\d|"
     r"prometheus|copilot|flan[-_ ]?t5|smollm|starling-lm|solar-\d|granite-\d|nova-(pro|lite|micro|premier)|llms?|"
     r"gemba|g-?eval|language[-_ ]?model|gpt[-_ ]?oss|openai|anthropic"

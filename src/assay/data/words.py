@@ -628,6 +628,60 @@ def _article(noun: str) -> str:
     return "an" if noun[0] in "aeiou" else "a"
 
 
+def keys_without_labels(keys: Sequence[str], name: str) -> str:
+    """Return the note on keys of an object of labels that have no labels, such as comments and totals."""
+    return f"{_names(keys)} in {name}: not read as labels"
+
+
+def labels_of_objects(labels: Mapping[str, str]) -> str:
+    """Return the note on columns whose objects have one label next to comments; ``labels`` has its key."""
+    keys = list(dict.fromkeys(labels.values()))
+    return f"{_names(list(labels))}: the label of each object is its {_either([repr(key) for key in keys])}"
+
+
+def keys_are(columns: Sequence[str], objects: Sequence[str]) -> str:
+    """Return the question whether the keys of objects are criteria or annotators."""
+    return f"{_names(columns, 6)}, the keys of {_names(objects)}, can be criteria or annotators: who gave the labels?"
+
+
+def keys_are_rated(who: Sequence[str], objects: Sequence[str]) -> str:
+    """Return the question whether the keys of an object of objects are annotators or rated systems."""
+    keys = f", keys of {_names(objects)}," if objects else ", with labels by criterion,"
+    return f"{_names(who, 6)}{keys} can be annotators, or the systems that are rated: who gave the labels?"
+
+
+def further_cells(
+    line: int, cells: int, columns: int, separator: str, last: tuple[str, str], lines: Sequence[int]
+) -> str:
+    """Return the problem of a row with more cells than the header has columns, and of further ``lines``.
+
+    ``last`` is the name of the last column, if it holds free text, and the text from there on.
+    """
+    mark = {"\t": "a tab"}.get(separator, f"'{separator}'")
+    also = f" (and line{'s' if len(lines) > 1 else ''} {listing([str(n) for n in lines], 3)})" if lines else ""
+    rule = f"line {line}{also}: {cells} cells, but the header has {columns} columns"
+    name, text = last
+    if not name:
+        return f"{rule}. If {mark} is part of a text, put the text in quotation marks; if not, remove the further cells"
+    clean = text.strip().strip('"').strip()
+    shown = clean if len(clean) <= MOST_SHOWN else f"{clean[:MOST_SHOWN]}..."
+    spaced = ", without a space before them" if re.match(r'\s+"', text) else ""
+    return f"{rule}. If {mark} is part of the text in '{name}', put it in quotation marks{spaced}: \"{shown}\""
+
+
+MOST_SHOWN = 60
+"""Characters of a cell that a sentence shows."""
+
+
+def numbered_first_row(number: int) -> str:
+    """Return the problem of a table whose first row is the first of its numbered rows, not a header."""
+    return (
+        f"the first column is called '{number}', and its cells continue with {number + 1}, {number + 2}, so the first "
+        "row seems to be data; add a row of names above it, such as item, annotator, label, or set layout=... if these "
+        "are names"
+    )
+
+
 # -- labels that annotators write differently ----------------------------------------------------------------------
 
 

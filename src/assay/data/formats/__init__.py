@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 import polars as pl
 
@@ -15,6 +15,17 @@ from assay.data.scales import Scale
 from assay.data.structure.cells import ColumnView, views_of
 from assay.errors import DesignError, listing
 from assay.estimation.options import Settings, option
+
+
+class KeyColumns(NamedTuple):
+    """Columns that were keys of objects, whose names do not say whether they are criteria, annotators or systems.
+
+    ``who`` are the first parts of columns such as ``gpt-4o / clarity``, which can be annotators or systems.
+    """
+
+    objects: tuple[str, ...]
+    columns: tuple[str, ...]
+    who: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, eq=False)
@@ -40,6 +51,8 @@ class Rows:
         Labels in the order that their columns declared, if the labels themselves no longer show it.
     compared : tuple of str or None
         The columns that the votes of each annotator's column compare, as the file calls them.
+    keys : KeyColumns or None
+        Columns that were keys of objects of labels, if it is to be asked what they are.
     """
 
     labels: pl.DataFrame
@@ -50,6 +63,7 @@ class Rows:
     untyped: bool = False
     orders: Mapping[str | None, tuple[str, ...]] = field(default_factory=dict)
     compared: tuple[str, str] | None = None
+    keys: KeyColumns | None = None
 
     @cached_property
     def views(self) -> dict[str, ColumnView]:

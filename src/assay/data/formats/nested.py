@@ -11,8 +11,9 @@ import ast
 import contextlib
 import json
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -20,17 +21,21 @@ import polars as pl
 
 from assay.data import words
 from assay.data.columns import column_of
-from assay.data.formats import Rows
+from assay.data.formats import KeyColumns, Rows
 from assay.data.names import model_names, natural
 from assay.data.notations import are_labels, tallies_in
 from assay.data.structure.cells import total_of_counts
 from assay.data.structure.readings import unclear
 from assay.data.structure.role_names import (
     MACHINE_KINDS,
+    MOST_INITIALS,
     PEOPLE_KINDS,
+    SYSTEM_NAME,
     called,
     called_people,
     called_person_ids,
+    criteria_of_one,
+    crossed_names,
     is_human,
     plain_name,
 )
@@ -61,13 +66,15 @@ class Unfolded(NamedTuple):
     """One record per answer, with the notes on them.
 
     ``unnamed`` are the lists in which answers have no annotators but only their place, and ``labels`` those that are
-    criteria.
+    criteria. ``keys`` are the columns that were keys of objects, one record for each of which is left.
     """
 
     records: list[Record]
     notes: list[str]
     unnamed: Sequence[str] = ()
     labels: Sequence[str] = ()
+    keys: KeyColumns | None = None
+    untyped: bool = False
 
 
 def _single(name: str) -> str:
@@ -180,7 +187,7 @@ def unfold(rows: Rows, stated: Mapping[str, Any] | None = None) -> Rows:
         for i, record in enumerate(frame.iter_rows(named=True))
     ]
     records, outputs = _one_record_per_output(records)
-    unfolded = _unfold_records(records, source)
+    unfolded = _unfold_records(_without_sections(_without_wrappers(records)), source, stated or {})
     found, notes = unfolded.records, unfolded.notes
     tallies = tallies_in(cells)
     if tallies and not notes:
@@ -208,7 +215,8 @@ def unfold(rows: Rows, stated: Mapping[str, Any] | None = None) -> Rows:
     if table.height == frame.height and "_row" in rows.labels.columns:
         table = table.with_columns(rows.labels["_row"])
     reading = replace(rows.reading.add_notes(*notes), rows=rows.reading.rows + max(table.height - frame.height, 0))
-    return replace(rows, labels=table, untyped=rows.untyped or bool(joined), reading=reading)
+    untyped = rows.untyped or bool(joined) or unfolded.untyped
+    return replace(rows, labels=table, untyped=untyped, reading=reading, keys=unfolded.keys)
 
 
 _NUMBER = re.compile(r"[ _.-]?(\d+)(?=\D|$)")
@@ -383,15 +391,23 @@ def _joined(frame: pl.DataFrame) -> list[str]:
     return [n for n in texts if (frame[n].str.count_matches(",") == counts).fill_null(value=True).all()]
 
 
-def _unfold_records(records: list[Record], source: str) -> Unfolded:
+def _unfold_records(records: list[Record], source: str, stated: Mapping[str, Any]) -> Unfolded:
     """One record per answer, by the first way that fits all records."""
-    names = list(dict.fromkeys(key for one in records for key in one))
-    cells = {name: [one[name] for one in records if one.get(name) is not None] for name in names}
-    for way in (_objects, _by_criterion, _by_person_and_criterion, _side_by_side, _criteria_by_place, _by_name):
+    people = {*(stated.get("humans") or ()), *(stated.get("judges") or ())}
+    people = set() if {"columns", "split_columns"} & stated.keys() else people
+    cells = _cells_of(records)
+    by_two, by_key, by_name = (partial(way, people=people) for way in (_by_name_and_criterion, _by_key, _by_name))
+    for way in (_objects, _by_criterion, by_two, _side_by_side, _criteria_by_place, by_key, by_name):
         found = way(records, cells, source)
         if found is not None:
             return found
     return Unfolded(records, [])
+
+
+def _cells_of(records: Sequence[Record]) -> dict[str, list[Any]]:
+    """The values under each key of the records that have one."""
+    names = list(dict.fromkeys(key for one in records for key in one))
+    return {name: [one[name] for one in records if one.get(name) is not None] for name in names}
 
 
 def _of_kind(cells: Mapping[str, Sequence[Any]], kind: type) -> list[str]:
@@ -595,54 +611,88 @@ def _holds_answers(name: str) -> bool:
     return called(" ".join(parts), "label") or (len(parts) <= MOST_NAME and called(parts[-1], "label"))
 
 
-def _by_person_and_criterion(records: list[Record], cells: Mapping[str, Sequence[Any]], source: str) -> Unfolded | None:
-    """An object of annotators and criteria, in either order: ``{"ann": {"fluency": 4, "tone": 3}}``.
+def _by_name_and_criterion(
+    records: list[Record], cells: Mapping[str, Sequence[Any]], source: str, *, people: Collection[str] = ()
+) -> Unfolded | None:
+    """An object of annotators or systems and criteria, in either order: ``{"ann": {"fluency": 4, "tone": 3}}``.
 
     Raises
     ------
     DataError
-        If neither its keys nor those inside are called as criteria are.
+        If the keys inside are called as labels or annotators are.
     """
     for name in _of_kind(cells, dict):
-        inner = [one for each in cells[name] for one in each.values()]
-        outer = {key for each in cells[name] for key in each}
-        person = _name_people(n for n in cells if n != name)
-        label = _answer_next_to_comments(inner) if _holds_answers(name) else None
-        person |= any(called(plain_name(n), "judge") for n in cells if n != name)
-        named = any(map(is_human, outer)) or len(model_names(outer)) == len(outer)
-        if label is not None and person and not named:
-            answers = [
-                {**_without(record, name), "criterion": key, **_without(one, label), "label": one[label]}
-                for record in records
-                for key, one in (record.get(name) or {}).items()
-            ]
-            return Unfolded(answers, [f"one row per answer in {name}: its keys are the criteria"])
-        if label is not None and not person and named:
-            found = [
-                {**_without(record, name), NAMES: who, **_without(one, label), "label": one[label]}
-                for record in records
-                for who, one in (record.get(name) or {}).items()
-            ]
-            return Unfolded(found, [f"one row per answer in {name}: its keys are the annotators"])
-        if not inner or not all(isinstance(one, dict) and one and all(map(_is_scalar, one.values())) for one in inner):
+        inner = [one for each in cells[name] for one in each.values() if one is not None]
+        if not inner or not all(isinstance(one, dict) and one for one in inner):
             continue
-        inside = {key for one in inner for key in one}
-        criteria = [sum(called(plain_name(key), "questions") for key in keys) / len(keys) for keys in (outer, inside)]
+        label = _answer_next_to_comments(inner) if _holds_answers(name) else None
+        if label is not None:
+            return _next_to_comments(records, cells, source, name, label, people)
+        inside = _labels_in(inner)
+        if not inside or (any(isinstance(v, dict | list) for one in inner for v in one.values()) and len(inside) < 2):
+            continue
+        outer = list(dict.fromkeys(key for each in cells[name] for key in each))
+        sides = outer, inside
+        criteria = [sum(called(plain_name(key), "questions") for key in keys) / len(keys) for keys in sides]
+        if criteria[0] == criteria[1]:
+            criteria = [-float(_name_annotators(keys, []) or _could_be_rated(keys)) for keys in sides]
         answer = all(map(_tells_answer, inside))  # {"correctness": {"score": 4}}: a label has no annotator
-        if answer or criteria[0] == criteria[1] or _name_people(inside):
+        sure = criteria[0] != criteria[1]
+        if answer or _name_people(inside):
             raise DataError(
                 f"{source}: '{name}' contains an object of objects, and it is uncertain which keys are annotators, "
                 f"which criteria ({listing(sorted(outer), 3)}; {listing(sorted(inside), 3)}); export one row per label"
             )
         swapped = criteria[0] > criteria[1]
-        found = [
-            {**_without(record, name), NAMES: b if swapped else a, "criterion": a if swapped else b, "label": label}
-            for record in records
-            for a, one in (record.get(name) or {}).items()
-            for b, label in one.items()
-        ]
-        return Unfolded(found, [f"one row per answer in {name}: its keys are the annotators and the criteria"])
+        pairs = [[(a, b, _label(one[b])) for a, one in (record.get(name) or {}).items() if one
+                  for b in inside if one.get(b) is not None] for record in records]  # fmt: skip
+        flat = [(_without(record, name), [((b, a) if swapped else (a, b), v) for a, b, v in own])
+                for record, own in zip(records, pairs, strict=True)]  # fmt: skip
+        return _by_two_keys(flat, cells, name, _not_labels(name, inner, inside), people, sure=sure)
     return None
+
+
+def _by_two_keys(
+    flat: Sequence[tuple[Record, Sequence[tuple[tuple[str, str], Any]]]], cells: Mapping[str, Sequence[Any]], name: str,
+    notes: Sequence[str], people: Collection[str], *, sure: bool,
+) -> Unfolded:  # fmt: skip
+    """Records with their labels by annotator, or system, and criterion; if it is not ``sure`` which, it is asked."""
+    who = list(dict.fromkeys(pair[0] for _, own in flat for pair, _ in own))
+    answered = any(_names_who(n, values) for n, values in cells.items() if n != name)
+    named = bool({*who} & {*people}) or (_name_annotators(who, []) and len(model_names(who)) < len(who))
+    if answered or named:
+        first = "system" if answered else NAMES
+        found = [{**record, first: a, "criterion": b, "label": v} for record, own in flat for (a, b), v in own]
+        kind = "systems" if answered else "annotators"
+        note = f"one row per answer in {name}: its keys are the {kind} and the criteria"
+        return Unfolded(found, [note, *notes], untyped=_as_texts(found))
+    made = [{**record, **{f"{a}{CROSS}{b}": v for (a, b), v in own}} for record, own in flat]
+    columns = list(dict.fromkeys(f"{a}{CROSS}{b}" for _, own in flat for (a, b), _ in own))
+    return Unfolded(
+        made, [f"one column per label in {name}", *notes], keys=KeyColumns((name,), tuple(columns), tuple(who))
+    )
+
+
+def _next_to_comments(
+    records: list[Record], cells: Mapping[str, Sequence[Any]], source: str, name: str, label: str,
+    people: Collection[str],
+) -> Unfolded | None:  # fmt: skip
+    """Objects of one label next to comments, by criterion or annotator: ``{"tone": {"score": 4, "reason": "..."}}``."""
+    outer = list(dict.fromkeys(key for each in cells[name] for key in each))
+    person = any(_names_who(n, values) for n, values in cells.items() if n != name)
+    named = _name_annotators(outer, cells[name]) or bool({*outer} & {*people})
+    if person != named:
+        role, kind = (NAMES, "annotators") if named else ("criterion", "criteria")
+        found = [
+            {**_without(record, name), role: key, **_without(one, label), "label": one[label]}
+            for record in records
+            for key, one in (record.get(name) or {}).items()
+            if one
+        ]
+        return Unfolded(found, [f"one row per answer in {name}: its keys are the {kind}"])
+    bare = [{**record, **({name: {key: one[label] for key, one in record[name].items() if one}} if record.get(name) else {})}
+            for record in records]  # fmt: skip
+    return _by_key(bare, _cells_of(bare), source, people=people)
 
 
 def _answer_next_to_comments(objects: Sequence[Any]) -> str | None:
@@ -650,20 +700,330 @@ def _answer_next_to_comments(objects: Sequence[Any]) -> str | None:
     if not objects or not all(isinstance(one, dict) for one in objects):
         return None
     keys = {key for one in objects for key in one}
-    labels = [key for key in keys if not called(plain_name(key), "comment")]
-    usual = len(labels) == 1 and (labels[0] == "value" or called(plain_name(labels[0]), "label"))
-    return labels[0] if usual and all(_is_scalar(one.get(labels[0])) for one in objects) else None
+    labels = [key for key in keys if not any(called(plain_name(key), role) for role in ("comment", "technical"))]
+    usual = [key for key in labels if key == "value" or called(plain_name(key), "label")]
+    # Next to a number, texts and lists under any name are comments.
+    texts = [
+        key for key in labels if key not in usual and not any(_number(one.get(key)) is not None for one in objects)
+    ]
+    numbers = len(usual) == 1 and any(_number(one.get(usual[0])) is not None for one in objects)
+    single = len(usual) == 1 and (len(labels) == 1 or (numbers and len(texts) + 1 == len(labels)))
+    return usual[0] if single and all(_is_scalar(one.get(usual[0])) for one in objects) else None
 
 
-def _by_name(records: list[Record], cells: Mapping[str, Sequence[Any]], source: str) -> Unfolded | None:
+CROSS = " / "
+"""The text between an annotator, or a system, and a criterion in the name of a column."""
+
+NO_LABELS = ("computed", "comment", "technical", "time stamp")
+"""Roles of `roles.toml` whose keys in an object are no labels."""
+
+EVALUATIONS = (
+    "evaluation", "eval", "assessment", "criteria", "criterion", "dimension", "rubric", "aspect", "feedback", "grading",
+    "scoring", "metric score",
+)  # fmt: skip
+"""Names, in the singular, of an object of labels by criterion, next to no other label."""
+
+WEAK = ("output", "result", "response", "answer", "code", "class", "given")
+"""Names, in the singular, of an object that describes an answer if another key has its label."""
+
+ABOUT_JUDGE = {"family", "provider", "vendor", "persona", "alias", "slug", "engine"}
+"""Words after ``judge`` in the name of a column that names the judge."""
+
+MOST_ID = 100
+"""Characters up to which a text names an annotator."""
+
+SHORT_CRITERIA = {
+    "acc", "rel", "flu", "coh", "con", "inf", "cor", "com", "cla", "gra", "hel", "saf", "fac", "nat", "ade", "ton",
+    "sty", "rea", "use", "eng", "cre", "int", "det", "dep", "log", "sim", "val", "nov",
+}  # fmt: skip
+"""Abbreviations of criteria, which are no initials."""
+
+
+def _number(value: Any) -> Any:
+    """A number or truth value, also in a text: ``"1"``; None for other values."""
+    if isinstance(value, bool | int | float):
+        return value
+    if isinstance(value, str) and re.fullmatch(r"\s*[-+]?\d+(\.\d+)?\s*", value):
+        return float(value) if "." in value else int(value)
+    return None
+
+
+def _label(value: Any) -> Any:
+    number = _number(value)
+    return value if number is None else number
+
+
+def _labels_in(objects: Iterable[Mapping[str, Any]]) -> list[str]:
+    """The keys of the labels of objects: numbers and truth values or, if there are none, short texts."""
+    found: dict[str, list[Any]] = {}
+    for one in objects:
+        for key, value in one.items():
+            found.setdefault(key, []).extend([] if value is None else [value])
+    there = [k for k, values in found.items() if values and all(map(_is_scalar, values))
+             and not any(called(_last(k), role) for role in NO_LABELS)]  # fmt: skip
+    numbers = [k for k in there if any(_number(v) is not None for v in found[k])]
+    return numbers or (there if len(there) == len(found) else [])
+
+
+def _not_labels(name: str, objects: Iterable[Mapping[str, Any]], labels: Collection[str]) -> list[str]:
+    """The note on the other keys of objects of labels."""
+    left = list(dict.fromkeys(k for one in objects for k, v in one.items() if k not in labels and v is not None))
+    return [words.keys_without_labels(left, name)] if left else []
+
+
+def _names_who(name: str, values: Sequence[Any]) -> bool:
+    """Whether a column names who answered: ``annotator``, ``rater_id``, ``judge_model``, ``judge_family``."""
+    plain = plain_name(name)
+    judge = called(plain, "judge") or (plain.split()[:1] == ["judge"] and {*plain.split()[1:]} <= ABOUT_JUDGE)
+    names = all(type(v) in (str, int) and len(str(v)) <= MOST_ID for v in values)
+    return bool(values) and names and (called_people(plain) == 2 or judge)
+
+
+def _name_annotators(keys: Sequence[str], objects: Sequence[Mapping[str, Any]]) -> bool:
+    """Whether keys are annotators by their names: people, models, first names, initials, or ids of a crowd."""
+    plain = {key: plain_name(key) for key in keys}
+    if not keys or any(called(one, "questions") or one in SHORT_CRITERIA for one in plain.values()):
+        return False
+    people = [k for k in keys if is_human(k)]
+    machines = [k for k in keys if k in model_names(keys, keys) or plain[k] in MACHINE_KINDS or "@" in k]
+    # A key such as human_likeness is called as a person, but only next to others.
+    if {*people, *machines} < {*keys}:
+        people = [k for k in people if re.sub(r" ?(\d+|\b[a-z])$", "", plain[k]) in PEOPLE_KINDS
+                  or called_people(re.sub(r" ?\d+$", "", plain[k])) == 2]  # fmt: skip
+    numbered = [k for k in keys if re.fullmatch(r"(?i)[ahrw]\d+", k)]
+    names = [k for k in keys if called(plain[k], "first names")]
+    sure = {*people, *machines, *names, *(numbered if len(numbered) == len(keys) else ())}
+    initials = {k for k in keys if len(k) <= MOST_INITIALS and k.isalpha()}
+    return 2 * len(sure) >= len(keys) or sure | initials == {*keys} or _are_crowd(keys, objects)
+
+
+def _are_crowd(keys: Sequence[str], objects: Sequence[Mapping[str, Any]]) -> bool:
+    """Whether keys are numbered ids, some of which are in each object: a few of many annotators, not its criteria."""
+    sets = {frozenset(k for k, v in one.items() if v is not None) for one in objects}
+    several = len(keys) >= 1.5 * max(map(len, sets), default=len(keys))
+    return several and all(any(c.isdigit() for c in key) for key in keys) and any(
+        one & other and one != other for one in sets for other in sets)  # fmt: skip
+
+
+def _could_be_rated(keys: Sequence[str]) -> bool:
+    """Whether keys are called as models or systems are, whose outputs can be rated."""
+    return all(called(plain_name(k), "rated") or SYSTEM_NAME.fullmatch(k) or model_names([k]) for k in keys)
+
+
+def _are_shares(objects: Iterable[Mapping[str, Any]], keys: Sequence[str]) -> bool:
+    """Whether objects have a share for each category, or its probability."""
+    numbers = [[one[k] for k in keys if isinstance(one.get(k), int | float)] for one in objects]
+    whole = all(v in (0, 1) for each in numbers for v in each)
+    return not whole and all(
+        len(each) > 1 and min(each) >= 0 and min(abs(sum(each) - total) for total in (1, 100)) < 0.01 * len(each)
+        for each in numbers)  # fmt: skip
+
+
+def _objects_of_labels(cells: Mapping[str, Sequence[Any]]) -> dict[str, list[str]]:
+    """The columns of objects with labels, and the keys of these."""
+    found = {n: keys for n in _of_kind(cells, dict) if (keys := _labels_in(cells[n]))
+             and not _are_shares(cells[n], keys)}  # fmt: skip
+    single = any(called(_single(n), "label") and all(map(_is_scalar, values)) for n, values in cells.items() if values)
+    usual = {n: keys for n, keys in found.items() if (_single(n) in LABELS or _holds_answers(n))
+             and not (single and _single(n) in WEAK)}  # fmt: skip
+    if usual or single:
+        return usual
+    return {n: keys for n, keys in found.items()
+            if len(keys) > 1 and (_single(n) in EVALUATIONS or plain_name(n).split()[-1:] in [[e] for e in EVALUATIONS]
+                                  or is_human(n) or model_names([plain_name(n)]))}  # fmt: skip
+
+
+def _by_key(
+    records: list[Record], cells: Mapping[str, Sequence[Any]], source: str, *, people: Collection[str] = ()
+) -> Unfolded | None:
+    """Objects of labels whose keys are criteria, or could be: ``{"scores": {"clarity": 4, "tone": 5}}``.
+
+    Keys that are annotators by their names are left to `_by_name`.
+    """
+    found = _objects_of_labels(cells)
+    keys = list(dict.fromkeys(key for own in found.values() for key in own))
+    if not found or ("label" in cells and "label" not in found):
+        return _without_comments(records, cells)
+    who = [n for n, values in cells.items() if _names_who(n, values)]
+    every = {key for n in found for one in cells[n] for key in one}
+    if len(found) > 1 and len(keys) < sum(map(len, found.values())):
+        return None if who or _are_sides(list(found)) else _by_object_and_key(records, cells, found)
+    crossed = crossed_names(keys) or criteria_of_one(keys)
+    crossed = crossed if any(called(part, "questions") for k in keys for part in plain_name(k).split()) else None
+    of_name = [one for n in found for one in cells[n]]
+    if crossed is None and (every & {*people} or _name_annotators(keys, of_name)):
+        models = len(model_names(keys)) == len(keys) and not every & {*people}
+        if who:
+            return _answered_by(records, cells, found, "system") if models else None
+        if not models or len(found) > 1 or any(map(_called_machines, found)):
+            return None
+    if who:
+        return _answered_by(records, cells, found, "system" if _could_be_rated(keys) else "criterion")
+    if not any(called(plain_name(k), "questions") for k in keys):
+        _refuse_counts(cells, found, source)
+    taken = {k for record in records for k in record}
+    made, columns = [], {(n, k): f"{n} {k}" if k in taken - {*found} else k for n, own in found.items() for k in own}
+    for record in records:
+        own = {
+            name: _label(record[n][k]) for (n, k), name in columns.items() if (record.get(n) or {}).get(k) is not None
+        }
+        made.append({k: v for k, v in record.items() if k not in found} | own)
+    notes = [f"one column per key of {listing(list(found))}"]
+    notes += [note for n, own in found.items() for note in _not_labels(n, cells[n], own)]
+    unclear = crossed is None and len(columns) > 1 and not any(map(_tells_answer, keys))
+    names, systems = tuple(columns.values()), _could_be_rated(keys)
+    asked = KeyColumns(tuple(found), names, names if systems else ()) if unclear else None
+    return Unfolded(made, notes, keys=asked)
+
+
+def _are_sides(names: Sequence[str]) -> bool:
+    """Whether objects are those of the two sides of a comparison: ``scores_a``, ``scores_b``."""
+    ends = {
+        re.sub(r"^(first|second|left|right|a|b) | (first|second|left|right|a|b|1|2)$", "", plain_name(n)) for n in names
+    }
+    return len(names) == 2 and len(ends) == 1
+
+
+def _by_object_and_key(
+    records: list[Record], cells: Mapping[str, Sequence[Any]], found: Mapping[str, Sequence[str]]
+) -> Unfolded:
+    """One column for each of several objects and its criteria: ``human_scores / tone``, ``judge_scores / tone``."""
+    made = [
+        {k: v for k, v in record.items() if k not in found}
+        | {f"{n}{CROSS}{k}": _label(v) for n, own in found.items() for k, v in (record.get(n) or {}).items()
+           if k in own and v is not None}
+        for record in records
+    ]  # fmt: skip
+    notes = [f"one column per key of {listing(list(found))}"]
+    notes += [note for n, own in found.items() for note in _not_labels(n, cells[n], own)]
+    columns = tuple(f"{n}{CROSS}{k}" for n, own in found.items() for k in own)
+    named = len({*(n for n in found if is_human(n)), *model_names([*found])}) == len(found)
+    return Unfolded(made, notes, keys=None if named else KeyColumns((), columns, tuple(found)))
+
+
+def _answered_by(
+    records: list[Record], cells: Mapping[str, Sequence[Any]], found: Mapping[str, Sequence[str]], role: str
+) -> Unfolded | None:
+    """One row per label of objects next to a column that names who answered; ``role`` is that of their keys."""
+    if any(role in record for record in records):
+        return None
+    # A family, or a provider, of a judge is its name, unless another column has that.
+    about = [n for n in cells if _names_who(n, cells[n])]
+    judge = {about[0]: "judge"} if len(about) == 1 and {*plain_name(about[0]).split()[1:]} & ABOUT_JUDGE else {}
+    made = [
+        {**{judge.get(k, k): v for k, v in record.items() if k not in found}, role: key, "label": _label(value)}
+        for record in records for n, own in found.items()
+        for key, value in (record.get(n) or {}).items() if key in own and value is not None
+    ]  # fmt: skip
+    what = {"criterion": "criteria", "system": "systems"}[role]
+    notes = [
+        f"one row per answer in {listing(list(found))}: {'its' if len(found) == 1 else 'their'} keys are the {what}"
+    ]
+    notes += [note for n, own in found.items() for note in _not_labels(n, cells[n], own)]
+    return Unfolded(made, notes, untyped=_as_texts(made))
+
+
+def _as_texts(records: Iterable[Record]) -> bool:
+    """Write labels as texts if criteria have labels of several kinds; return whether they have."""
+    records = list(records)
+    kinds = {"text" if isinstance(v, str) else "flag" if isinstance(v, bool) else "number"
+             for v in (one["label"] for one in records)}  # fmt: skip
+    if len(kinds) > 1:
+        for one in records:
+            one["label"] = str(one["label"]).lower() if isinstance(one["label"], bool) else str(one["label"])
+    return len(kinds) > 1
+
+
+def _without_comments(records: list[Record], cells: Mapping[str, Sequence[Any]]) -> Unfolded | None:
+    """Objects of one label next to comments as this label: ``"tone": {"score": 4, "reason": "..."}``."""
+    labels = {n: key for n in _of_kind(cells, dict) if (key := _answer_next_to_comments(cells[n])) is not None}
+    if not labels:
+        return None
+    made = [
+        {k: v if k not in labels or v is None else _label(v[labels[k]]) for k, v in record.items()}
+        for record in records
+    ]
+    return Unfolded(made, [words.labels_of_objects(labels)])
+
+
+def _refuse_counts(cells: Mapping[str, Sequence[Any]], found: Mapping[str, Sequence[str]], source: str) -> None:
+    """Refuse objects with the number of annotators who chose each category.
+
+    Raises
+    ------
+    DataError
+        With the names of the categories.
+    """
+    for name, keys in found.items():
+        if all(type(one.get(key)) is int for one in cells[name] for key in keys):
+            same = sorted(keys)
+            if total := total_of_counts(np.array([[one[key] for key in same] for one in cells[name]], float)):
+                raise DataError(f"{source}, '{name}': {words.counts(same, total)}")
+
+
+def _without_wrappers(records: list[Record]) -> list[Record]:
+    """Records without an object around one object of labels: ``{"result": {"scores": {"tone": 4}, "cost": 0.1}}``."""
+    for name, values in _cells_of(records).items():
+        if not values or not all(isinstance(one, dict) for one in values):
+            continue
+        inner = {key for one in values for key, v in one.items() if isinstance(v, dict)}
+        key = next(iter(inner)) if len(inner) == 1 else ""
+        usual = _single(key) in (*LABELS, *EVALUATIONS, "item") or (bool(key) and _holds_answers(key))
+        objects = [one[key] for one in values if isinstance(one.get(key), dict)]
+        if not usual or not _labels_in(objects) or is_human(key) or model_names([key]):
+            continue
+        records = [
+            _without(record, name) | {(k if k == key and k not in record else f"{name}.{k}"): v
+                                      for k, v in (record.get(name) or {}).items()}
+            for record in records
+        ]  # fmt: skip
+    return records
+
+
+def _without_sections(records: list[Record]) -> list[Record]:
+    """Records whose criteria are not in sections: ``{"scores": {"content": {"depth": 4}, "style": {"tone": 3}}}``.
+
+    Objects with the same keys are of annotators or systems, not of sections.
+    """
+    for name, values in _cells_of(records).items():
+        usual = _single(name) in (*LABELS, *EVALUATIONS) or _holds_answers(name)
+        if not usual or not values or not all(isinstance(one, dict) for one in values):
+            continue
+        inside: dict[str, list[Record]] = {}
+        for key, value in ((k, v) for one in values for k, v in one.items() if isinstance(v, dict) and v):
+            inside.setdefault(key, []).append(value)
+        whole = {k: [one[k] for one in values if one.get(k)] for k in inside}
+        keys = [list(dict.fromkeys(k for one in own for k in one)) for own in inside.values()]
+        further = [k for k in _labels_in(values) if k not in inside]
+        every = [*further, *(k for own in keys for k in own)]
+        if len(keys) + bool(further) < 2 or len({*every}) < len(every) or any(map(_tells_answer, every)):
+            continue
+        if not all(len(_labels_in(own)) == len(k) for own, k in zip(inside.values(), keys, strict=True)):
+            continue
+        if all(len(whole[k]) == len(own) for k, own in inside.items()):
+            records = [one if not one.get(name) else {**one, name: _hoisted(one[name], inside)} for one in records]
+    return records
+
+
+def _hoisted(value: Record, sections: Collection[str]) -> Record:
+    """An object with the keys of its sections."""
+    inner = {k: v for section in sections for k, v in (value.get(section) or {}).items()}
+    return {k: v for k, v in value.items() if k not in sections} | inner
+
+
+def _by_name(
+    records: list[Record], cells: Mapping[str, Sequence[Any]], source: str, *, people: Collection[str] = ()
+) -> Unfolded | None:
     """An object of annotators and labels: ``{"Ann5": 1, "Ann3": 0}``."""
-    if _name_people(cells):
+    if any(_names_who(n, values) for n, values in cells.items()):
         return None
     keys = {n: [{k for k, v in one.items() if v is not None} for one in cells[n]] for n in _of_kind(cells, dict)}
     objects = [n for n in keys if all(_is_scalar(v) or v is None for one in cells[n] for v in one.values())]
     # An output is an object with one key, such as its text; its answer and reason are no annotators either.
     every = {n: set().union(*keys[n]) for n in objects}
     objects = [n for n in objects if len(every[n]) > 1 and not any(_tells_answer(k) for k in every[n])]
+    objects = [n for n in objects if every[n] & {*people} or _name_annotators(sorted(every[n]), cells[n])]
+    objects = [n for n in objects if not _are_shares(cells[n], sorted(every[n]))]
     varied = [n for n in objects if len(set(map(frozenset, keys[n]))) > 1]
     usual = [n for n in objects if _single(n) in LABELS or called(_single(n), "label")]
     both = [n for n in objects if _holds_answers(n)]
@@ -675,10 +1035,8 @@ def _by_name(records: list[Record], cells: Mapping[str, Sequence[Any]], source: 
     if len(named) != 1:
         return None
     name = named[0]
-    if name not in varied and all(type(v) is int for one in cells[name] for v in one.values()):
-        same = sorted(cells[name][0])
-        if total := total_of_counts(np.array([[one[key] for key in same] for one in cells[name]], float)):
-            raise DataError(f"{source}, '{name}': {words.counts(same, total)}")
+    if name not in varied:
+        _refuse_counts(cells, {name: sorted(every[name])}, source)
     return Unfolded(_rows_by_name(records, [name]), [f"one row per answer in {name}: its keys are the annotators"])
 
 

@@ -17,9 +17,11 @@ from typing import Any, Literal
 
 import polars as pl
 
+from assay.data import words as sentences
 from assay.data.annotations import Annotations, from_frame
 from assay.data.columns import BLANK, SPLIT_DETAILS, FrameSettings, Reading, drop_blank_rows, whole_ids
-from assay.data.formats import FormatSettings, Rows, tables
+from assay.data.formats import FormatSettings, KeyColumns, Rows, tables
+from assay.data.formats.nested import CROSS
 from assay.data.formats.platforms.intake import OFF_SCALE, is_number
 from assay.data.formats.platforms.label_studio import read_label_studio
 from assay.data.formats.platforms.mturk import read_mturk
@@ -48,14 +50,14 @@ from assay.data.formats.tables import (
     read_table,
 )
 from assay.data.joining import Match, match_ids, rename_ids
-from assay.data.names import natural, questions_split, spelling_key, strip_spaces
+from assay.data.names import model_names, natural, questions_split, spelling_key, strip_spaces
 from assay.data.scales import Preference, Scale
 from assay.data.sides import PAIR_OF
 from assay.data.structure.cells import shared_key
 from assay.data.structure.finder import find_structure
 from assay.data.structure.readings import MOST_READINGS, UnclearTableError, of_several, readings_of, unclear
 from assay.data.structure.role_names import called, plain_name
-from assay.data.structure.roles import IGNORED, ROWS, Choice, Doubt, Layout, Stated, Structure
+from assay.data.structure.roles import IGNORED, ROWS, Choice, Doubt, Layout, Role, Stated, Structure
 from assay.data.values import infer_scale, valid_as_written
 from assay.errors import AssayError, DataError, DesignError, counted, listing, unknown
 from assay.estimation.options import hints_of, option
@@ -679,9 +681,71 @@ def structure_of(rows: Rows, settings: ReadSettings, *, alone: bool = True) -> S
         alone=alone, by_name=frozenset(role for role in asked if role not in settings.changed()),
         compared=rows.compared,
     )  # fmt: skip
-    found = find_structure(rows.labels, rows.views, stated)
+    stating = {"layout", "columns", "item", "label", "annotator"} & {*settings.changed()}
+    if not stating and (number := _number_of_first_row(rows.labels)) is not None:
+        unknown_roles = tuple(Role(n, "unknown", "", v.examples(), "doubtful") for n, v in rows.views.items())
+        return Structure("long", unknown_roles, errors=(sentences.numbered_first_row(number),))
+    if rows.keys is not None and not {"layout", "columns", "label", "annotator", "split_columns"} & {
+        *settings.changed()
+    }:
+        found = _with_keys(rows, rows.keys, stated)
+    else:
+        found = find_structure(rows.labels, rows.views, stated)
     doubts = [Doubt(text, ((text, {role: found.options.get(role, role)}),)) for role, text in absent.items()]
     return replace(found, questions=(*doubts, *found.questions))
+
+
+LEAST_CONTINUED = 3
+"""Rows that continue the number above them, from which the first row of a file is no header."""
+
+
+def _number_of_first_row(frame: pl.DataFrame) -> int | None:
+    """The name of the first column if it is a number that the cells below continue; None for other names."""
+    name = next((n for n in frame.columns if n != "_row"), "")
+    if not name.isdecimal() or frame.height < LEAST_CONTINUED:
+        return None
+    cells = frame[name].cast(pl.String, strict=False).str.strip_chars().head(HEAD_OF_NUMBERS).to_list()
+    return int(name) if cells == [str(int(name) + k) for k in range(1, len(cells) + 1)] else None
+
+
+HEAD_OF_NUMBERS = 100
+"""Rows whose numbers are compared with the name of the first column."""
+
+
+def _with_keys(rows: Rows, keys: KeyColumns, stated: Stated) -> Structure:
+    """Find the structure of a table with columns that were keys of objects, and ask what these are."""
+    crossed = keys.who and keys.who != keys.columns
+    rated = f"item{CROSS}criterion" if crossed else "item" if keys.who else "criterion"
+    found = find_structure(rows.labels, rows.views, replace(stated, columns=keys.columns, split_columns=rated))
+    options = {**found.options, "layout": "wide", "columns": [*keys.columns]}
+    people = {role: [*named] for role in ("humans", "judges") if (named := getattr(stated, role))}
+    one = [("human" if "humans" in people else "judge", people)] if len(stated.people) == 1 else []
+    if keys.who:
+        models = model_names(keys.who)
+        said = sentences.are_judges(models, [n for n in keys.who if n not in models]) if models else ""
+        both = {**options, **({"split_columns": f"annotator{CROSS}criterion"} if crossed else {})}
+        choices = [
+            (said or sentences.columns_are_annotators(keys.who), {**both, **({"judges": models} if models else {})})
+        ]
+        given = {**options, "split_columns": rated}
+        choices += [
+            (sentences.columns_are_rated(keys.who, who), {**given, **more}) for who, more in one or ONE_ANNOTATOR
+        ]
+        asked = Doubt(sentences.keys_are_rated(keys.who, keys.objects), tuple(choices))
+    else:
+        given = {**options, "split_columns": "criterion"}
+        choices = [
+            (sentences.answered_by_one(keys.columns, who), {**given, **more}) for who, more in one or ONE_ANNOTATOR
+        ]
+        choices += [] if one else [(sentences.columns_are_annotators(keys.columns), options)]
+        asked = Doubt(sentences.keys_are(keys.columns, keys.objects), tuple(choices))
+    return replace(found, questions=(*found.questions, asked))
+
+
+ONE_ANNOTATOR: Sequence[tuple[str, Mapping[str, Any]]] = (
+    ("human", {"humans": ["human"]}), ("judge", {"judges": ["judge"]}),
+)  # fmt: skip
+"""The one annotator of all labels, in words and as options."""
 
 
 def given_options(settings: ReadSettings) -> dict[str, Any]:

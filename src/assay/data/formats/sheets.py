@@ -23,8 +23,8 @@ import polars as pl
 
 from assay.data.names import refuse_equal_names
 from assay.data.notations import is_latin, single_byte, wide_encoding
-from assay.data.structure.role_names import called, plain_name
-from assay.data.words import no_header
+from assay.data.structure.role_names import AVERAGE_ROW, SUMMARY_ROW, called, plain_name
+from assay.data.words import further_cells, no_header
 from assay.errors import DataError, counted, listing, unknown
 
 SPREADSHEETS = (".xlsx", ".xlsm", ".xlsb", ".xls", ".ods")
@@ -162,6 +162,10 @@ def _read_with_row_names(path: Path, head: str, skip: int, separator: str, notes
     return _table_of(pl.concat([header, grid]), path, 1 + skip, notes, titles=False)
 
 
+DOUBLED = b"\r\r\n"
+"""The end of each line of a file with Windows line ends that was written as text again."""
+
+
 def _read_head(path: Path) -> tuple[str, list[str]]:
     """The first lines as text, and a note if the encoding is not UTF-8."""
     with path.open("rb") as file:
@@ -170,6 +174,7 @@ def _read_head(path: Path) -> tuple[str, list[str]]:
         whole = start[: len(start) // 4 * 4]
         return whole.decode(wide, errors="ignore"), [f"read as {wide.upper()} text"]
     cut = start.rfind(b"\n") + 1 if len(start) == 2**16 else len(start)
+    cut, start = (cut, start) if DOUBLED not in start else (-1, start[:cut].replace(DOUBLED, b"\n") + b" ")
     try:
         return start[:cut].decode("utf-8-sig"), []
     except UnicodeDecodeError:
@@ -204,14 +209,18 @@ def _read_rows(path: Path, separator: str, skip: int, notes: list[str]) -> pl.Da
     wide = wide_encoding(start)
     if wide is not None:
         return _safely(path, lambda: pl.read_csv(_recode(path, wide), **how))
-    if b"\r" in start and b"\n" not in start:  # the ends of lines of classic Mac OS, as in "CSV (Macintosh)" of Excel
+    if DOUBLED in start:
+        notes.append("lines end in CR CR LF, each read as one line end")
+    elif b"\r" in start and b"\n" not in start:  # the ends of lines of classic Mac OS, as in "CSV (Macintosh)" of Excel
         how["eol_char"] = "\r"
+    source = path if DOUBLED not in start else io.BytesIO(path.read_bytes().replace(DOUBLED, b"\n"))
     try:
-        return pl.read_csv(path, **how)
+        return pl.read_csv(source, **how)
     except pl.exceptions.NoDataError:
         raise DataError(f"{path} is empty") from None
     except (pl.exceptions.PolarsError, OSError) as error:
         if "utf" not in str(error).lower():
+            refuse_further_cells(path, separator, skip)
             return _safely(path, lambda: pl.read_csv(path, **how))
     encoding = single_byte(data := path.read_bytes())
     if encoding is None:
@@ -228,7 +237,7 @@ def _read_rows(path: Path, separator: str, skip: int, notes: list[str]) -> pl.Da
 
 def _recode(path: Path, encoding: str) -> io.BytesIO:
     try:
-        data = path.read_bytes()
+        data = path.read_bytes().replace(DOUBLED, b"\n")
         if encoding in ("cp1250", "cp1252", "mac_roman") and not is_latin(data):
             raise DataError(_no_encoding(path))
         return io.BytesIO(data.decode(encoding).encode())
@@ -238,6 +247,49 @@ def _recode(path: Path, encoding: str) -> io.BytesIO:
 
 def _no_encoding(path: Path) -> str:
     return f"{path} is neither UTF-8 nor UTF-16 nor Windows text (cp1252 or cp1250) nor Mac Roman; save it as UTF-8"
+
+
+MOST_LINES = 3
+"""Lines with too many cells that an error names."""
+
+
+def refuse_further_cells(path: Path, separator: str, skip: int = 0) -> None:
+    """Refuse a text table whose rows have more cells than its header, with the lines and what to write there.
+
+    Raises
+    ------
+    DataError
+        If there is such a row.
+    """
+    data = path.read_bytes().replace(DOUBLED, b"\n")
+    try:
+        text = data.decode("utf-8-sig")
+    except UnicodeDecodeError:
+        text = data.decode(single_byte(data) or "cp1252", errors="replace")
+    rows = csv.reader(io.StringIO(text, newline=""), delimiter=separator)
+    header: list[str] = []
+    found: list[tuple[int, list[str]]] = []
+    try:
+        for row in rows:
+            if rows.line_num <= skip:
+                continue
+            header = header or row
+            if len(row) > len(header) and any(cell.strip() for cell in row[len(header) :]):
+                found.append((rows.line_num, row))
+    except csv.Error:
+        return
+    if found and len(header) > 1:
+        line, row = found[0]
+        lines = [number for number, _ in found[1:]]
+        text = separator.join(row[len(header) - 1 :])
+        last = header[-1].strip() if _is_comment(header[-1], text) else ""
+        raise DataError(f"{path}, {further_cells(line, len(row), len(header), separator, (last, text), lines)}")
+
+
+def _is_comment(name: str, text: str) -> bool:
+    """Whether the last column holds free text, in which a separator is likely a comma of the text."""
+    plain = plain_name(name)
+    return called(plain, "comment") or (called(plain.split()[-1] if plain else "", "comment") and " " in text.strip())
 
 
 def _safely(path: Path, read: Callable[[], pl.DataFrame]) -> pl.DataFrame:
@@ -427,6 +479,34 @@ def _fill_merged(frame: pl.DataFrame) -> tuple[pl.DataFrame, list[str]]:
     return frame.with_columns(filled), [
         f"{count} empty cells below a name in column '{name}' assumed to be merged with it"
     ]
+
+
+FOOTER = 20
+"""Rows at the end of a table in which summaries and notes below it are searched."""
+
+
+def without_footer(frame: pl.DataFrame) -> tuple[pl.DataFrame, list[str]]:
+    """Return a table without the averages and notes that follow empty rows below it, and a note on them."""
+    if frame.width < 3 or frame.height < 4:
+        return frame, []
+    start = max(2, frame.height - FOOTER)
+    rows = [[None if cell is None else str(cell).strip() for cell in row] for row in frame[start:].rows()]
+    fills = [_count_filled(row) for row in rows]
+    usual = sorted(
+        _count_filled([None if c is None else str(c) for c in row]) for row in frame[:start].head(HEAD_ROWS).rows()
+    )
+    full = FILLED * usual[len(usual) // 2]
+    for i, fill in enumerate(fills):
+        below = [(row, n) for row, n in zip(rows[i:], fills[i:], strict=True) if n]
+        if fill or not below or usual[len(usual) // 2] < 3:
+            continue
+        summary = [bool(AVERAGE_ROW.fullmatch(row[0] or "") or SUMMARY_ROW.fullmatch(row[0] or "")) for row, _ in below]
+        short = [n < full for _, n in below]
+        sparse = all(n <= max(1, TITLE * frame.width) for _, n in below)
+        if (summary[0] or sparse) and all(a or b for a, b in zip(summary, short, strict=True)):
+            said = f"skipped {counted(len(below), 'row')} below the table: {_quote_rows([row for row, _ in below])}"
+            return frame[: start + i], [said]
+    return frame, []
 
 
 def _quote_rows(rows: Sequence[Sequence[str | None]]) -> str:

@@ -23,7 +23,7 @@ from assay.data.annotations import Annotations, Reading
 from assay.data.columns import KEY, arrow_orders, class_names, column_of, declare_orders, name_classes, natural
 from assay.data.formats import Rows, one_answer_each
 from assay.data.formats.nested import records_in, records_of_arrays
-from assay.data.formats.sheets import SPREADSHEETS, TEXTS, read_sheet
+from assay.data.formats.sheets import SPREADSHEETS, TEXTS, read_sheet, refuse_further_cells, without_footer
 from assay.data.names import (
     IN_MEMORY,
     any_twice,
@@ -127,6 +127,9 @@ def _read_table(path: Path, sheet: str | None) -> Rows:
     if frame.height == 0 and not path.is_dir():
         raise DataError(f"{path} has a header but no rows" if frame.width else f"{path} is empty")
     untyped = not path.is_dir() and suffix in (*TEXTS, *SPREADSHEETS)
+    if untyped:
+        frame, below = without_footer(frame)
+        notes += below
     frame = frame.with_columns(_row=pl.int_range(first, frame.height + first))
     return Rows(frame, reading=Reading(str(path), frame.height, notes=tuple(notes)), untyped=untyped)
 
@@ -716,7 +719,11 @@ def read_delimited(path: Path) -> pl.DataFrame:
     with path.open("rb") as file:
         header = file.readline().decode("utf-8-sig", errors="replace")
     separator = "\t" if path.suffix.lower() == ".tsv" else max(",;\t|", key=header.count) if header else ","
-    frame = read_safely(path, lambda: pl.read_csv(path, separator=separator, infer_schema=False, has_header=False))
+    try:
+        frame = read_safely(path, lambda: pl.read_csv(path, separator=separator, infer_schema=False, has_header=False))
+    except DataError:
+        refuse_further_cells(path, separator)
+        raise
     if not frame.height:
         return frame
     names = [(name or "").strip() for name in frame.row(0)]
