@@ -193,3 +193,20 @@ def test_two_judges_whose_scale_begins_at_0_are_refused() -> None:
     with pytest.raises(DataError, match="labels of 'gpt', 'llama' range from 0 to 4"):
         assay.read(of_people_and_judges([A, B], judges), judges=["gpt", "llama"])
     assert len(assay.read(of_people_and_judges([A, B], judges), judges=["gpt", "llama"], scale="interval:0-5")) == 120
+
+
+def test_grades_with_signs_are_different_labels() -> None:
+    """Two grades that no essay has from different people are not two names of one."""
+    rows = [(f"x{k}", who, ("A", "A-", "A+", "B", "C")[k % 5]) for who in ("ann", "bob") for k in N]
+    table = pl.DataFrame(rows, schema=["item", "annotator", "label"], orient="row")
+    assert len(assay.read(table)) == 60
+
+
+def test_scores_of_a_judge_next_to_its_verdict() -> None:
+    table = pl.DataFrame({"id": [f"x{k}" for k in N], "expected_label": [str(k > 3) for k in A], "judge_label":
+                          [str(k > 2) for k in A], "truth_score": B, "safety_score": C, "tone_score": A})  # fmt: skip
+    with pytest.raises(DataError, match="'judge_label' has the name of a model") as error:
+        assay.read(table)
+    pair = next(options for words, options in error.value.choices if "'expected_label' is human" in words)
+    labels = assay.read(table, **pair)
+    assert (labels.humans, labels.judges, len(labels)) == (("expected_label",), ("judge_label",), 60)

@@ -1133,8 +1133,8 @@ def _refuse_renamed(given: AnnotatorLabels) -> None:
     for one, other in combinations(labels, 2):
         short, long = sorted((one, other), key=len)
         further = long[len(short) :]  # empty for two spellings of one word
-        # A longer list of choices is another label: `fear; joy`.
-        listed = further.startswith(LIST_MARKS)
+        # A longer list of choices is another label, `fear; joy`, and so is a grade with a sign: `A-`.
+        listed = further.startswith(LIST_MARKS) or not further.strip("+-−")
         begins = long.lower().startswith(short.lower()) and further != "" and not further[0].isalnum() and not listed
         expected = len(items[one]) * len(items[other]) / n_items
         if begins and not items[one] & items[other] and expected >= LEAST_MEETINGS:

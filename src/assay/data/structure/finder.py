@@ -294,7 +294,7 @@ class StructureSearch(WideSearch):
             return None
         cells = first.distinct.to_list()
         if len(cells) > 1 and all(map(is_human, cells)) and not any(map(is_human, self.views)):
-            return None if len(self.views) == 2 and called(self.plain[first.name], "item") else first.name
+            return first.name if len(self.views) > 2 else None
         short = all(len(cell.split()) <= MOST_WORDS for cell in cells)
         return first.name if short and 0 < len(model_names(cells, cells)) < len(cells) / 2 else None
 

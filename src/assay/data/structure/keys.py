@@ -14,7 +14,7 @@ from assay.data.structure.cells import ColumnView
 from assay.data.structure.dependence import crossed, dependence, repetition
 from assay.data.structure.one_scale import MOST_SHARED_VALUES, on_one_scale, scale_groups
 from assay.data.structure.readings import MOST_CHOICES, MOST_READINGS
-from assay.data.structure.role_names import ENDS_IN_ID, ID, called, called_people
+from assay.data.structure.role_names import ENDS_IN_ID, ID, MEASURE, called, called_people
 from assay.data.structure.roles import Doubt
 from assay.data.structure.search import TableSearch
 
@@ -77,7 +77,7 @@ class KeySearch(TableSearch):
             if v.name in stated or (
                 v.share_filled > LEAST_FILLED and 2 <= v.n_values <= LARGEST_ENTITY * rows and not v.dates
                 and (v.values is None or v.whole) and v.name != self.stated.label and v.name not in self._probabilities
-                and v.name not in self.excluded
+                and v.name not in self.excluded and not MEASURE.fullmatch(self.plain[v.name])
             )
         ]  # fmt: skip
         fits.sort(key=lambda v: (v.name not in stated, -self._entity_rank(v)))
@@ -221,11 +221,13 @@ class KeySearch(TableSearch):
         open_ = self._label_candidates(key)
         open_ = [n for n in open_ if n != self.stated.kind and (n != "kind" or not self._is_kind(n))]
         exact = [n for n in open_ if self.plain[n] == "label"]
-        named = exact or [n for n in open_ if called(self.plain[n], "label")]
+        # `category` is a label's name, and that of a description of items.
+        usual = [n for n in open_ if called(self.plain[n], "label")]
+        named = exact or ([n for n in usual if self._by_name(n) is None] if len(open_) > len(usual) else usual)
         if not open_:
-            usual = [n for n in self.views if n not in (*key.members, *self.excluded) and called(self.plain[n], "label")
-                     and self.views[n].filled and not self.views[n].counts_rows]  # fmt: skip
-            return usual[:1], None
+            others = [n for n, v in self.views.items() if n not in (*key.members, *self.excluded)
+                      and called(self.plain[n], "label") and v.filled and not v.counts_rows]  # fmt: skip
+            return others[:1], None
         # A name such as "seconds" puts a column out only if its values are unlike labels, or another is called a label.
         left = [n for n in open_ if n in named or self._by_name(n) is None or (not named and self._like_labels(n))]
         left = left or open_

@@ -41,6 +41,11 @@ SYSTEM_NAME = re.compile(
 )
 """Names of systems that write texts, next to names of models."""
 
+MEASURE = re.compile(
+    r"(.* )?(length|len|word count|n ?(words|chars|tokens)|latency|runtime|cost|price)( (ms|s|usd|eur))?"
+)
+"""Plain names of measures of a row, which identify it by chance."""
+
 PREDICTED = re.compile(r"(y )?pred(ict(ed|ions?)?)? ")
 """The beginning of the plain name of a prediction of something: ``predicted intent``."""
 

@@ -450,7 +450,7 @@ class WideSearch(LongSearch):
             rest = [n for n in members if n not in within.values()]
             # A different text in each row, such as a reply, is not the item next to items that come again in each run.
             named = within and len(rest) == 1 and (rest[0] == self.stated.item or called(self.plain[rest[0]], "item"))
-            if item == self.stated.item != rest[0] and item in self.views and self.views[item].unique:
+            if item is not None and item == self.stated.item != rest[0] and self.views[item].unique:
                 named = False
             if named or (item is None and self.stated.item is None):
                 return (rest[0], [], within) if len(rest) == 1 else (None, rest, within)
@@ -657,10 +657,19 @@ class WideSearch(LongSearch):
             if stated:
                 self.errors.append(said)
             else:
-                self.questions.append(Doubt(said))
+                self.questions.append(Doubt(said, self._without(name, labels, is_judge=bool(models))))
         elif view.values is None or others[0].values is None:
             same = [one for one in others if self._renames(view, one)][:1]
             self.questions += [Doubt(words.other_words(name, view.examples(), o.name, o.examples())) for o in same]
+
+    def _without(self, name: str, labels: Sequence[str], *, is_judge: bool) -> tuple[Choice, ...]:
+        """The readings without a column on another scale, and with it next to gold labels on its scale alone."""
+        gold = [n for n in self._gold_next_to([name]) if n not in labels]
+        choices: list[Choice] = [(words.labels_are(labels), {"layout": "wide", "columns": [*labels]})]
+        if gold and is_judge:
+            pair = {"layout": "wide", "columns": [*gold, name], "humans": gold, "judges": [name]}
+            choices.append((words.are_judges([name], gold), pair))
+        return tuple(choices)
 
     def _renames(self, one: ColumnView, other: ColumnView) -> bool:
         """Whether a column seems to hold the labels of another one in other words: each nearly decides the other."""
