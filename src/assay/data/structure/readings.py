@@ -108,6 +108,10 @@ def unclear(
     return UnclearTableError(text, problems, None, source, readings)
 
 
+_WHOLE = ({"split_columns"}, {"columns", "humans", "judges"})
+"""The options that next to a layout state a whole reading."""
+
+
 def readings_of(found: Structure, given: Mapping[str, Any]) -> list[Choice]:
     """Return each combination of answers to the questions of a structure, in words and as options.
 
@@ -118,8 +122,8 @@ def readings_of(found: Structure, given: Mapping[str, Any]) -> list[Choice]:
     asked = [one for one in found.questions if len(one.choices) > 1]
     readings: list[Choice] = []
     for answers in itertools.islice(itertools.product(*(one.choices for one in asked)), MOST_READINGS):
-        # An answer that reads all labels as those of one annotator leaves no other question.
-        whole = [one for one in answers if "layout" in one[1] and "split_columns" in one[1]]
+        # An answer that reads all labels as those of one annotator, or names all people, leaves no other question.
+        whole = [one for one in answers if any({"layout", *more} <= {*one[1]} for more in _WHOLE)]
         if whole:
             reading = (whole[0][0], {**given, **whole[0][1]})
             readings += [] if reading in readings else [reading]
