@@ -995,11 +995,7 @@ def _without_wrappers(records: list[Record]) -> list[Record]:
         if not values or not all(isinstance(one, dict) for one in values):
             continue
         if (who := _key_of_name(name, values)) is not None:
-            records = [
-                _without(record, name) | {(name if k == who else f"{name}.{k}"): v
-                                          for k, v in (record.get(name) or {}).items()}
-                for record in records
-            ]  # fmt: skip
+            records = _promoted(records, name, who, name)
             continue
         inside = [v for one in values for v in one.values() if v is not None]
         if inside and all(isinstance(v, dict) and v for v in inside) and (key := _key_of_labels(inside)):
@@ -1010,14 +1006,21 @@ def _without_wrappers(records: list[Record]) -> list[Record]:
             ]  # fmt: skip
             continue
         key = _key_of_labels(values)
-        if not key:
-            continue
-        records = [
-            _without(record, name) | {(k if k == key and k not in record else f"{name}.{k}"): v
-                                      for k, v in (record.get(name) or {}).items()}
-            for record in records
-        ]  # fmt: skip
+        named = _single(key) in LABELS or (bool(key) and _holds_answers(key))
+        # Next to objects such as items, a number is a label, too (`_without_sections`).
+        if key and (named or not _labels_in(values)):
+            records = _promoted(records, name, key, key if named else name)
     return records
+
+
+def _promoted(records: Sequence[Record], name: str, key: str, new: str) -> list[Record]:
+    """Records with the keys of an object as their own; its main ``key`` has a new name."""
+    taken = {k for record in records for k in record} - {name}
+    new = f"{name}.{key}" if new in taken else new
+    return [
+        _without(record, name) | {(new if k == key else f"{name}.{k}"): v for k, v in (record.get(name) or {}).items()}
+        for record in records
+    ]
 
 
 def _key_of_labels(objects: Sequence[Mapping[str, Any]]) -> str:
@@ -1059,7 +1062,8 @@ def _without_sections(records: list[Record]) -> list[Record]:
         keys = [list(dict.fromkeys(k for one in own for k in one)) for own in inside.values()]
         further = [k for k in _labels_in(values) if k not in inside]
         every = [*further, *(k for own in keys for k in own)]
-        if len(keys) + bool(further) < 2 or len({*every}) < len(every) or any(map(_tells_answer, every)):
+        answers = any(_tells_answer(k) for own in keys for k in own)
+        if len(keys) + bool(further) < 2 or len({*every}) < len(every) or answers:
             continue
         if not all(len(_labels_in(own)) == len(k) for own, k in zip(inside.values(), keys, strict=True)):
             continue
