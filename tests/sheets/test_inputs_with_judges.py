@@ -659,7 +659,9 @@ def test_look_says_the_reason_of_a_judge_as_the_question_does() -> None:
 def test_contrast_of_names_offers_that_all_are_human() -> None:
     names = ("expert_1", "expert_2", "novice_1", "novice_2")
     table = pl.DataFrame({"id": N, **dict(zip(names, (A, B, C, A), strict=True))})
-    with pytest.raises(DataError, match="'novice_1', 'novice_2' are judges, and 'expert_1', 'expert_2' are human") as error:
+    with pytest.raises(
+        DataError, match="'novice_1', 'novice_2' are judges, and 'expert_1', 'expert_2' are human"
+    ) as error:
         assay.read(table)
     everyone = next(choice for words, choice in error.value.choices if "all are human" in words)
     assert len(assay.read(table, **everyone).humans) == 4
