@@ -275,6 +275,221 @@ def test_json_of_another_form_says_which_forms_are_read(tmp_path: Path) -> None:
         )
 
 
+# -- objects of labels in JSON -----------------------------------------------------------------------------------
+
+KINDS = ("relevance", "tone", "depth")
+
+
+def objects(rng: Rng, n: int, kinds: tuple[str, ...] = KINDS) -> list[dict[str, int]]:
+    return [dict(zip(kinds, own, strict=True)) for own in scores(rng, n, len(kinds)).tolist()]
+
+
+@given
+def keys_are_criteria(folder: Path, rng: Rng) -> Given:
+    """A total, a text and a list next to numbers are no labels."""
+    own = objects(rng, 20)
+    about = {"total": 9, "verdict": "a good answer", "names": ["Tom"]}
+    path = records(folder, [{"id": f"i{k:02}", "scores": one | about} for k, one in enumerate(own)])
+    return Given(path, [(f"i{k:02}", "judge", c, v) for k, one in enumerate(own) for c, v in one.items()], asked=True)
+
+
+@given
+def keys_are_criteria_of_the_judge_that_is_named(folder: Path, rng: Rng) -> Given:
+    """Numbers in texts are numbers, and a missing one is no label; the generator is no judge."""
+    own = objects(rng, 24)
+    rows, cells = [], []
+    for k, one in enumerate(own):
+        item, judge = f"i{k % 12:02}", ("qwen2.5:3b", "gpt-4o")[k // 12]
+        written_as = {c: None if (k, c) == (3, "tone") else str(v) if k % 2 else v for c, v in one.items()}
+        rows.append({"id": item, "judge_model": judge, "generator": "llama-3", "scores": written_as, "raw": "tone: 4"})
+        cells += [(item, judge, c, v) for c, v in one.items() if (k, c) != (3, "tone")]
+    return Given(records(folder, rows), cells, asked=True)
+
+
+@given
+def keys_are_criteria_of_a_family_of_judges(folder: Path, rng: Rng) -> Given:
+    own = objects(rng, 20)
+    judges = [("gptoss", "mistral")[k % 2] for k in range(20)]
+    rows = [{"id": f"i{k:02}", "judge_family": who, "scores": one, "error": None}
+            for k, (who, one) in enumerate(zip(judges, own, strict=True))]  # fmt: skip
+    cells = [(f"i{k:02}", judges[k], c, v) for k, one in enumerate(own) for c, v in one.items()]
+    return Given(records(folder, rows), cells, asked=True)
+
+
+@given
+def sections_of_criteria_of_a_judge(folder: Path, rng: Rng) -> Given:
+    """Each task has its own criteria, in sections and next to one more."""
+    rows, cells = [], []
+    for k in range(16):
+        item, judge = f"t{k // 2}", ("gpt-4o", "google/gemini-3.8-flash")[k % 2]
+        own = {f"{'VP'[k // 2 % 2]}{j}": int(v) for j, v in enumerate(rng.integers(0, 2, 4))}
+        more = {"D1": int(rng.integers(0, 2))}
+        rows.append({"key": item, "judge": judge, "result": {"items": own, "distractors": more, "phishing": k % 3 % 2}})
+        cells += [(item, judge, c, v) for c, v in (own | more | {"phishing": k % 3 % 2}).items()]
+    return Given(records(folder, rows), cells, asked=True)
+
+
+@given
+def keys_are_people(folder: Path, rng: Rng) -> Given:
+    own = objects(rng, 20, ("alice", "bob", "zoe"))
+    path = records(folder, [{"id": f"i{k:02}", "scores": one} for k, one in enumerate(own)])
+    return Given(path, [(f"i{k:02}", who, "", v) for k, one in enumerate(own) for who, v in one.items()])
+
+
+@given
+def keys_are_a_few_of_a_crowd(folder: Path, rng: Rng) -> Given:
+    own = [{f"AMT_{j}7": int(rng.integers(1, 6)) for j in rng.choice(12, 3, replace=False)} for _ in range(20)]
+    path = records(folder, [{"id": f"i{k:02}", "ratings": one} for k, one in enumerate(own)])
+    return Given(path, [(f"i{k:02}", who, "", v) for k, one in enumerate(own) for who, v in one.items()])
+
+
+@given
+def keys_are_numbered_criteria(folder: Path, rng: Rng) -> Given:
+    own = [{f"C{j}": bool(v) for j, v in enumerate(one)} for one in rng.integers(0, 2, (20, 3))]
+    path = records(folder, [{"id": f"i{k:02}", "judgment": one} for k, one in enumerate(own)])
+    rows = [(f"i{k:02}", "judge", c, str(v).lower()) for k, one in enumerate(own) for c, v in one.items()]
+    return Given(path, rows, asked=True)
+
+
+@given
+def keys_are_systems_and_criteria(folder: Path, rng: Rng) -> Given:
+    """A total and a verdict are no labels; the keys outside are what is rated."""
+    systems = ("qwen_32b", "gpt_oss_20b", "nemo_12b")
+    own = [dict(zip(systems, objects(rng, 3), strict=True)) for _ in range(8)]
+    more = {"total": 12, "verdict": "a comprehensive and detailed explanation of the difference"}
+    rows = [{"question": f"What is number {k}?", "scores": {s: labels | more for s, labels in one.items()}}
+            for k, one in enumerate(own)]  # fmt: skip
+    cells = [(f"What is number {k}?/{s}", "judge", c, v)
+             for k, one in enumerate(own) for s, labels in one.items() for c, v in labels.items()]  # fmt: skip
+    return Given(records(folder, rows), cells, asked=True)
+
+
+@given
+def keys_are_unknown_systems_and_criteria(folder: Path, rng: Rng) -> Given:
+    own = [dict(zip(("A", "B"), objects(rng, 2, ("warmth", "wit")), strict=True)) for _ in range(10)]
+    path = records(folder, [{"id": f"i{k:02}", "ratings": one} for k, one in enumerate(own)])
+    cells = [(f"i{k:02}/{s}", "human", c, v)
+             for k, one in enumerate(own) for s, labels in one.items() for c, v in labels.items()]  # fmt: skip
+    return Given(path, cells, asked=True)
+
+
+@given
+def systems_and_criteria_of_a_judge(folder: Path, rng: Rng) -> Given:
+    own = [dict(zip(("gpt-4o", "llama-3"), objects(rng, 2), strict=True)) for _ in range(10)]
+    rows = [{"id": f"i{k:02}", "judge": "claude-3-opus", "scores": one} for k, one in enumerate(own)]
+    cells = [(f"i{k:02}/{s}", "claude-3-opus", c, v)
+             for k, one in enumerate(own) for s, labels in one.items() for c, v in labels.items()]  # fmt: skip
+    return Given(records(folder, rows), cells, asked=True)
+
+
+@given
+def keys_are_models(folder: Path, rng: Rng) -> Given:
+    own = objects(rng, 20, ("gpt-4o", "claude-3-opus"))
+    path = records(folder, [{"id": f"i{k:02}", "scores": one} for k, one in enumerate(own)])
+    return Given(
+        path, [(f"i{k:02}/{s}", "human", "", v) for k, one in enumerate(own) for s, v in one.items()], asked=True
+    )
+
+
+@given
+def objects_of_a_person_and_a_judge(folder: Path, rng: Rng) -> Given:
+    own = list(zip(objects(rng, 20), objects(rng, 20), strict=True))
+    path = records(folder, [{"id": f"i{k:02}", "human_scores": a, "llm_scores": b} for k, (a, b) in enumerate(own)])
+    names = ("human_scores", "llm_scores")
+    rows = [(f"i{k:02}", who, c, v) for k, pair in enumerate(own)
+            for who, one in zip(names, pair, strict=True) for c, v in one.items()]  # fmt: skip
+    return Given(path, rows, asked=True)
+
+
+@given
+def a_judge_in_an_object(folder: Path, rng: Rng) -> Given:
+    own = objects(rng, 20)
+    rows = [{"id": f"i{k:02}", "judge": {"model": "gpt-4o", "scores": one, "rationale": "as it is"}}
+            for k, one in enumerate(own)]  # fmt: skip
+    cells = [(f"i{k:02}", "gpt-4o", c, v) for k, one in enumerate(own) for c, v in one.items()]
+    return Given(records(folder, rows), cells, asked=True)
+
+
+def test_keys_without_labels_are_noted(tmp_path: Path, rng: Rng) -> None:
+    rows = [{"id": f"i{k}", "rater": "ann", "scores": one | {"total": 9, "why": "so"}}
+            for k, one in enumerate(objects(rng, 9))]  # fmt: skip
+    labels = assay.read(records(tmp_path, rows))
+    assert (labels.humans, labels.criteria) == (("ann",), tuple(sorted(KINDS)))
+    assert "'total', 'why' in scores: not read as labels" in labels.reading.notes
+
+
+def test_shares_of_categories_are_no_labels(tmp_path: Path) -> None:
+    with pytest.raises(DataError, match="objects of another form"):
+        assay.read(records(tmp_path, [{"id": f"i{k}", "scores": {"pos": k / 10, "neg": 1 - k / 10}} for k in range(9)]))
+
+
+def test_a_judge_that_is_named_answered_the_keys(tmp_path: Path, rng: Rng) -> None:
+    path = records(tmp_path, [{"id": f"i{k}", "scores": one} for k, one in enumerate(objects(rng, 20))])
+    with pytest.raises(DataError, match="If that is right") as error:
+        assay.read(path, judges=["gpt-4o"])
+    labels = assay.read(path, **{"judges": ["gpt-4o"], **dict(error.value.choices[0][1])})
+    assert (labels.judges, labels.criteria) == (("gpt-4o",), tuple(sorted(KINDS)))
+    assert assay.read(path, humans=list(KINDS)).humans == tuple(sorted(KINDS))
+
+
+def test_votes_without_a_voter_say_how_to_name_a_judge(tmp_path: Path, rng: Rng) -> None:
+    votes = [{"task": f"t{k}", "model_a": "gpt-4o", "model_b": "llama-3", "winner": "AB"[k % 2]} for k in range(9)]
+    both = zip(votes, objects(rng, 9), objects(rng, 9), strict=True)
+    rows = [{**vote, "scores_a": a, "scores_b": b} for vote, a, b in both]
+    path = records(tmp_path, rows)
+    labels = assay.read(path)
+    assert any("no column names who voted" in note and "judges=['voters']" in note for note in labels.reading.notes)
+    assert "'scores_a', 'scores_b': objects like answers, not read as labels" in labels.reading.notes
+    assert assay.read(path, judges=["voters"]).judges == ("voters",)
+
+
+# -- files that do not parse as they are -------------------------------------------------------------------------
+
+
+def test_lines_that_end_in_cr_cr_lf_and_a_footer_are_read(tmp_path: Path) -> None:
+    lines = ["id,kind,judge,why", *(f'i{k},a,{k % 5 / 4},"so, and, so"' for k in range(12))]
+    footer = ["", "AVERAGE,,0.5,", "", "COVERAGE,11/11"]
+    (tmp_path / "t.csv").write_bytes("\r\r\n".join([*lines, *footer, ""]).encode())
+    options = {"layout": "wide", "columns": ["judge"], "judges": ["judge"]}
+    labels = assay.read(tmp_path / "t.csv", item="id", **options)
+    assert (labels.n_items, len(labels)) == (12, 12)
+    assert "lines end in CR CR LF, each read as one line end" in labels.reading.notes
+    assert "skipped 2 rows below the table: 'AVERAGE 0.5', 'COVERAGE 11/11'" in labels.reading.notes
+    # Sparse rows of items after an empty one are no footer.
+    (tmp_path / "t.csv").write_text("\n".join([*lines, "", "i12,a,1,", "i13,a,0,"]))
+    assert assay.read(tmp_path / "t.csv", item="id", **options).n_items == 14
+
+
+@pytest.mark.parametrize(
+    ("cells", "advice"),
+    [
+        (' "six coins, not five"', ', put it in quotation marks, without a space before them: "six coins, not five"$'),
+        ("six coins, not five", ', put it in quotation marks: "six coins, not five"$'),
+    ],
+)
+def test_a_row_with_further_cells_is_named(cells: str, advice: str, tmp_path: Path) -> None:
+    rows = [f"i{k},pass,fine" for k in range(5)]
+    path = text(tmp_path, "\n".join(["id,label,notes", *rows, f"i5,fail,{cells}", *rows]))
+    with pytest.raises(DataError, match=rf"line 7 has 4 cells, but the header has 3\. If ',' is .* 'notes'{advice}"):
+        assay.read(path)
+    path = text(tmp_path, "id,ann,bob\n1,2,3\n2,3,4,5\n3,4,4\n4,4,4,4\n")
+    with pytest.raises(
+        DataError, match=r"line 3 has 4 cells \(also line 5\).*or remove the|if not, remove the further"
+    ):
+        assay.read(path)
+
+
+def test_a_numbered_first_row_is_no_header(tmp_path: Path) -> None:
+    rows = [f"{k},hash{k}{k}f,area {k % 3},{'good' if k % 2 else 'bad'}" for k in range(1, 10)]
+    with pytest.raises(
+        DataError, match="first column is called '1', and its cells continue with 2, 3, so the first row"
+    ):
+        assay.read(text(tmp_path, "\n".join(rows)))
+    # The same names and cells are right if the user says so, and columns of labels can be numbered.
+    table = "id,1,2\n" + "\n".join(f"i{k},{k % 5},{k % 4}" for k in range(9))
+    assert assay.read(text(tmp_path, table), layout="wide").humans == ("1", "2")
+
+
 # -- tables of results -------------------------------------------------------------------------------------------
 
 PAIRS = [("gpt4o", "gemini"), ("gpt4o", "human"), ("gemini", "human")]

@@ -628,9 +628,24 @@ def _article(noun: str) -> str:
     return "an" if noun[0] in "aeiou" else "a"
 
 
+def unread_answers(names: Sequence[str]) -> str:
+    """Return the note on objects that could be answers, next to labels in other columns."""
+    return f"{listing([repr(name) for name in names])}: objects like answers, not read as labels"
+
+
+def no_voter(name: str) -> str:
+    """Return the note on votes without a column that names who voted; ``name`` is then the annotator's."""
+    return f"no column names who voted; the annotator is called '{name}', and is human unless judges=['{name}'] is set"
+
+
 def keys_without_labels(keys: Sequence[str], name: str) -> str:
     """Return the note on keys of an object of labels that have no labels, such as comments and totals."""
     return f"{_names(keys)} in {name}: not read as labels"
+
+
+def names_annotators(column: str) -> str:
+    """Return the note on a column that is called annotator from here on."""
+    return f"'{column}' names the annotators, read as column 'annotator'"
 
 
 def labels_of_objects(labels: Mapping[str, str]) -> str:
@@ -658,8 +673,8 @@ def further_cells(
     ``last`` is the name of the last column, if it holds free text, and the text from there on.
     """
     mark = {"\t": "a tab"}.get(separator, f"'{separator}'")
-    also = f" (and line{'s' if len(lines) > 1 else ''} {listing([str(n) for n in lines], 3)})" if lines else ""
-    rule = f"line {line}{also}: {cells} cells, but the header has {columns} columns"
+    also = f" (also line{'s' if len(lines) > 1 else ''} {listing([str(n) for n in lines], 3)})" if lines else ""
+    rule = f"line {line} has {cells} cells{also}, but the header has {columns}"
     name, text = last
     if not name:
         return f"{rule}. If {mark} is part of a text, put the text in quotation marks; if not, remove the further cells"

@@ -11,6 +11,7 @@ import pytest
 
 import assay
 from assay.data.formats.nested import records_in
+from assay.data.structure.readings import UnclearTableError
 from assay.errors import DataError
 
 ANSWERS = {f"q{k}": {w: (k + (len(w) + k == 5)) % 3 for w in ("ann", "bo", "c")[: 2 + k % 2]} for k in range(1, 13)}
@@ -166,11 +167,14 @@ def test_read_refuses_spans_in_cells(tmp_path):
         assay.read(lines(tmp_path / "t.jsonl", spans))
 
 
-def test_read_refuses_objects_of_one_score(tmp_path):
+def test_read_asks_about_objects_of_one_score(tmp_path):
     """The key of a label is no annotator."""
     rows = [
         {"id": f"c{k}", "scores": {"correctness": {"score": k % 5}, "toxicity": {"score": k % 3}}} for k in range(9)
     ]
-    (tmp_path / "t.jsonl").write_text("\n".join(map(json.dumps, rows)))
-    with pytest.raises(DataError, match="uncertain which keys are annotators, which criteria"):
-        assay.read(tmp_path / "t.jsonl")
+    with pytest.raises(
+        UnclearTableError, match="'correctness', 'toxicity', the keys of 'scores', can be criteria"
+    ) as e:
+        assay.read(lines(tmp_path / "t.jsonl", rows))
+    labels = assay.read(tmp_path / "t.jsonl", **dict(e.value.choices[0][1]))
+    assert (labels.humans, labels.criteria, len(labels)) == (("human",), ("correctness", "toxicity"), 18)

@@ -105,7 +105,10 @@ def test_read_arena_winners(winner, label):
         "1 row: winner names neither model_a, model_b nor a tie ('nobody')"
     ]
     assert found.reading.rows == 2
-    assert found.reading.notes == ("comparisons read as votes: first is model_a, second is model_b; each is an item",)
+    assert found.reading.notes == (
+        "comparisons read as votes: first is model_a, second is model_b; each is an item",
+        "no column names who voted; the annotator is called 'voters', and is human unless judges=['voters'] is set",
+    )
 
 
 def test_read_arena_numbers_votes_and_names_voters():
@@ -553,7 +556,7 @@ def test_read_arena_requires_columns():
     assert "prompt" not in own.labels.columns
     again = pl.DataFrame({**battles, "id": ["x", "x"], "repeat": [4, 9]})
     assert arena_rows(again).labels["repeat"].to_list() == [4, 9]
-    assert len(arena_rows(again).reading.notes) == 1
+    assert len(arena_rows(again).reading.notes) == 2
     assert arena_rows(again).reading.exclusions == ()
     first = arena_rows(pl.DataFrame({**battles, "id": [1, 2], "question_id": [8, 9], "judge": ["j", "k"]}))
     assert first.labels.select("item", "annotator", "id").rows() == [("8", "j", 1), ("9", "k", 2)]

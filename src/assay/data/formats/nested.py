@@ -66,7 +66,8 @@ class Unfolded(NamedTuple):
     """One record per answer, with the notes on them.
 
     ``unnamed`` are the lists in which answers have no annotators but only their place, and ``labels`` those that are
-    criteria. ``keys`` are the columns that were keys of objects, one record for each of which is left.
+    criteria. ``keys`` are the columns that were keys of objects, one record for each of which is left,
+    and ``who`` is a column to be called as those of annotators are.
     """
 
     records: list[Record]
@@ -75,6 +76,7 @@ class Unfolded(NamedTuple):
     labels: Sequence[str] = ()
     keys: KeyColumns | None = None
     untyped: bool = False
+    who: str | None = None
 
 
 def _single(name: str) -> str:
@@ -195,7 +197,7 @@ def unfold(rows: Rows, stated: Mapping[str, Any] | None = None) -> Rows:
     if notes:
         notes += [f"{listing([repr(n) for n in tallies])}: counts of labels, not read as labels"] if tallies else []
         left = [n for n in cells if n not in tallies and any(n in one for one in found) and _like_answers(n, cells[n])]
-        notes += [f"{listing([repr(n) for n in left])}: objects like answers, not read as labels"] if left else []
+        notes += [words.unread_answers(left)] if left else []
         notes = [*outputs, *notes]
     if not notes:
         chosen = [
@@ -399,6 +401,9 @@ def _unfold_records(records: list[Record], source: str, stated: Mapping[str, Any
     by_two, by_key, by_name = (partial(way, people=people) for way in (_by_name_and_criterion, _by_key, _by_name))
     for way in (_objects, _by_criterion, by_two, _side_by_side, _criteria_by_place, by_key, by_name):
         found = way(records, cells, source)
+        if found is not None and found.who is not None and "annotator" not in stated:
+            named = [{(NAMES if k == found.who else k): v for k, v in one.items()} for one in found.records]
+            return found._replace(records=named, notes=[*found.notes, words.names_annotators(found.who)])
         if found is not None:
             return found
     return Unfolded(records, [])
@@ -605,6 +610,12 @@ def _like_answers(name: str, values: Sequence[Any]) -> bool:
     )
 
 
+def objects_like_answers(frame: pl.DataFrame, names: Iterable[str]) -> list[str]:
+    """The columns whose cells are objects with numbers, as answers have, or objects under the name of a judge."""
+    cells = {name: parsed for name in names if (parsed := _parsed(frame[name])) is not None}
+    return [n for n, values in cells.items() if _like_answers(n, [one for one in values if isinstance(one, dict)])]
+
+
 def _holds_answers(name: str) -> bool:
     """Whether a list is called as labels are: ``scores``, ``human_scores``."""
     parts = _single(name).split()
@@ -690,8 +701,8 @@ def _next_to_comments(
             if one
         ]
         return Unfolded(found, [f"one row per answer in {name}: its keys are the {kind}"])
-    bare = [{**record, **({name: {key: one[label] for key, one in record[name].items() if one}} if record.get(name) else {})}
-            for record in records]  # fmt: skip
+    labels = [{key: one[label] for key, one in (record.get(name) or {}).items() if one} for record in records]
+    bare = [{**record, **({name: own} if own else {})} for record, own in zip(records, labels, strict=True)]
     return _by_key(bare, _cells_of(bare), source, people=people)
 
 
@@ -719,7 +730,7 @@ NO_LABELS = ("computed", "comment", "technical", "time stamp")
 
 EVALUATIONS = (
     "evaluation", "eval", "assessment", "criteria", "criterion", "dimension", "rubric", "aspect", "feedback", "grading",
-    "scoring", "metric score",
+    "scoring", "check", "checklist", "flag",
 )  # fmt: skip
 """Names, in the singular, of an object of labels by criterion, next to no other label."""
 
@@ -776,7 +787,8 @@ def _names_who(name: str, values: Sequence[Any]) -> bool:
     plain = plain_name(name)
     judge = called(plain, "judge") or (plain.split()[:1] == ["judge"] and {*plain.split()[1:]} <= ABOUT_JUDGE)
     names = all(type(v) in (str, int) and len(str(v)) <= MOST_ID for v in values)
-    return bool(values) and names and (called_people(plain) == 2 or judge)
+    again = called_people(plain) == 1 and plain != "name" and names and len({*values}) < len(values)
+    return bool(values) and names and (called_people(plain) == 2 or judge or again)
 
 
 def _name_annotators(keys: Sequence[str], objects: Sequence[Mapping[str, Any]]) -> bool:
@@ -793,7 +805,9 @@ def _name_annotators(keys: Sequence[str], objects: Sequence[Mapping[str, Any]]) 
     numbered = [k for k in keys if re.fullmatch(r"(?i)[ahrw]\d+", k)]
     names = [k for k in keys if called(plain[k], "first names")]
     sure = {*people, *machines, *names, *(numbered if len(numbered) == len(keys) else ())}
-    initials = {k for k in keys if len(k) <= MOST_INITIALS and k.isalpha()}
+    # Single letters are the sides of a pair, or options, as often as people.
+    letters = max(map(len, keys)) == 1
+    initials = {k for k in keys if len(k) <= MOST_INITIALS and k.isalpha() and not letters}
     return 2 * len(sure) >= len(keys) or sure | initials == {*keys} or _are_crowd(keys, objects)
 
 
@@ -824,7 +838,8 @@ def _objects_of_labels(cells: Mapping[str, Sequence[Any]]) -> dict[str, list[str
     found = {n: keys for n in _of_kind(cells, dict) if (keys := _labels_in(cells[n]))
              and not _are_shares(cells[n], keys)}  # fmt: skip
     single = any(called(_single(n), "label") and all(map(_is_scalar, values)) for n, values in cells.items() if values)
-    usual = {n: keys for n, keys in found.items() if (_single(n) in LABELS or _holds_answers(n))
+    usual = {n: keys for n, keys in found.items()
+             if (_single(n) in LABELS or _holds_answers(n) or _holds_answers(_SIDE.sub("", plain_name(n))))
              and not (single and _single(n) in WEAK)}  # fmt: skip
     if usual or single:
         return usual
@@ -847,7 +862,8 @@ def _by_key(
     who = [n for n, values in cells.items() if _names_who(n, values)]
     every = {key for n in found for one in cells[n] for key in one}
     if len(found) > 1 and len(keys) < sum(map(len, found.values())):
-        return None if who or _are_sides(list(found)) else _by_object_and_key(records, cells, found)
+        compared = _are_sides(list(found)) and any(WINNER & {*plain_name(n).split()} for n in cells)
+        return None if who or compared else _by_object_and_key(records, cells, found)
     crossed = crossed_names(keys) or criteria_of_one(keys)
     crossed = crossed if any(called(part, "questions") for k in keys for part in plain_name(k).split()) else None
     of_name = [one for n in found for one in cells[n]]
@@ -876,12 +892,16 @@ def _by_key(
     return Unfolded(made, notes, keys=asked)
 
 
+WINNER = {"winner", "winning", "preference", "preferred", "prefer", "better", "best", "choice", "vote", "verdict"}
+"""Words in the name of a key that says which of two sides won."""
+
+
+_SIDE = re.compile(r"^(first|second|left|right|a|b) | (first|second|left|right|a|b|1|2)$")
+
+
 def _are_sides(names: Sequence[str]) -> bool:
     """Whether objects are those of the two sides of a comparison: ``scores_a``, ``scores_b``."""
-    ends = {
-        re.sub(r"^(first|second|left|right|a|b) | (first|second|left|right|a|b|1|2)$", "", plain_name(n)) for n in names
-    }
-    return len(names) == 2 and len(ends) == 1
+    return len(names) == 2 and len({_SIDE.sub("", plain_name(n)) for n in names}) == 1
 
 
 def _by_object_and_key(
@@ -907,11 +927,8 @@ def _answered_by(
     """One row per label of objects next to a column that names who answered; ``role`` is that of their keys."""
     if any(role in record for record in records):
         return None
-    # A family, or a provider, of a judge is its name, unless another column has that.
-    about = [n for n in cells if _names_who(n, cells[n])]
-    judge = {about[0]: "judge"} if len(about) == 1 and {*plain_name(about[0]).split()[1:]} & ABOUT_JUDGE else {}
     made = [
-        {**{judge.get(k, k): v for k, v in record.items() if k not in found}, role: key, "label": _label(value)}
+        {**{k: v for k, v in record.items() if k not in found}, role: key, "label": _label(value)}
         for record in records for n, own in found.items()
         for key, value in (record.get(n) or {}).items() if key in own and value is not None
     ]  # fmt: skip
@@ -920,7 +937,15 @@ def _answered_by(
         f"one row per answer in {listing(list(found))}: {'its' if len(found) == 1 else 'their'} keys are the {what}"
     ]
     notes += [note for n, own in found.items() for note in _not_labels(n, cells[n], own)]
-    return Unfolded(made, notes, untyped=_as_texts(made))
+    return Unfolded(made, notes, untyped=_as_texts(made), who=_called_otherwise(cells))
+
+
+def _called_otherwise(cells: Mapping[str, Sequence[Any]]) -> str | None:
+    """The one column that names who answered, if other names hide it: a judge's family, or one next to rated models."""
+    about = [n for n in cells if _names_who(n, cells[n])]
+    models = any(called(plain_name(n), "system") and len({*map(str, cells[n])}) > 1 for n in cells if n not in about)
+    family = len(about) == 1 and {*plain_name(about[0]).split()[1:]} & ABOUT_JUDGE
+    return about[0] if len(about) == 1 and (models or family) and NAMES not in cells else None
 
 
 def _as_texts(records: Iterable[Record]) -> bool:
@@ -962,22 +987,63 @@ def _refuse_counts(cells: Mapping[str, Sequence[Any]], found: Mapping[str, Seque
 
 
 def _without_wrappers(records: list[Record]) -> list[Record]:
-    """Records without an object around one object of labels: ``{"result": {"scores": {"tone": 4}, "cost": 0.1}}``."""
+    """Records without an object around one object of labels: ``{"result": {"scores": {"tone": 4}, "cost": 0.1}}``.
+
+    An object that says who answered, ``{"rater": {"name": "ann", "role": "expert"}}``, becomes the name.
+    """
     for name, values in _cells_of(records).items():
         if not values or not all(isinstance(one, dict) for one in values):
             continue
-        inner = {key for one in values for key, v in one.items() if isinstance(v, dict)}
-        key = next(iter(inner)) if len(inner) == 1 else ""
-        usual = _single(key) in (*LABELS, *EVALUATIONS, "item") or (bool(key) and _holds_answers(key))
-        objects = [one[key] for one in values if isinstance(one.get(key), dict)]
-        if not usual or not _labels_in(objects) or is_human(key) or model_names([key]):
+        if (who := _key_of_name(name, values)) is not None:
+            records = _promoted(records, name, who, name)
             continue
-        records = [
-            _without(record, name) | {(k if k == key and k not in record else f"{name}.{k}"): v
-                                      for k, v in (record.get(name) or {}).items()}
-            for record in records
-        ]  # fmt: skip
+        inside = [v for one in values for v in one.values() if v is not None]
+        if inside and all(isinstance(v, dict) and v for v in inside) and (key := _key_of_labels(inside)):
+            records = [
+                record if not record.get(name) else {
+                    **record, name: {k: _hoisted(v, [key]) for k, v in record[name].items() if v}}
+                for record in records
+            ]  # fmt: skip
+            continue
+        key = _key_of_labels(values)
+        named = _single(key) in LABELS or (bool(key) and _holds_answers(key))
+        # Next to objects such as items, a number is a label, too (`_without_sections`).
+        if key and (named or not _labels_in(values)):
+            records = _promoted(records, name, key, key if named else name)
     return records
+
+
+def _promoted(records: Sequence[Record], name: str, key: str, new: str) -> list[Record]:
+    """Records with the keys of an object as their own; its main ``key`` has a new name."""
+    taken = {k for record in records for k in record} - {name}
+    new = f"{name}.{key}" if new in taken else new
+    return [
+        _without(record, name) | {(new if k == key else f"{name}.{k}"): v for k, v in (record.get(name) or {}).items()}
+        for record in records
+    ]
+
+
+def _key_of_labels(objects: Sequence[Mapping[str, Any]]) -> str:
+    """The key of the one object inside of objects, if it has labels by criterion; empty if there is none."""
+    inner = {key for one in objects for key, v in one.items() if isinstance(v, dict)}
+    key = next(iter(inner)) if len(inner) == 1 else ""
+    usual = _single(key) in (*LABELS, *EVALUATIONS, "item") or (bool(key) and _holds_answers(key))
+    found = [one[key] for one in objects if isinstance(one.get(key), dict)]
+    return key if usual and _labels_in(found) and not is_human(key) and not model_names([key]) else ""
+
+
+NAME_KEYS = ("name", "id", "model", "username", "user", "email")
+"""Keys of the name of an annotator in an object that describes the annotator, in the order in which they count."""
+
+
+def _key_of_name(name: str, objects: Sequence[Mapping[str, Any]]) -> str | None:
+    """The key of the name in objects that say who answered; None for other objects."""
+    plain = plain_name(name)
+    if not (called_people(plain) == 2 or called(plain, "judge")):
+        return None
+    if any(not isinstance(v, str) and k not in NAME_KEYS for one in objects for k, v in one.items() if v is not None):
+        return None
+    return next((k for k in NAME_KEYS if all(isinstance(one.get(k), str | int) for one in objects)), None)
 
 
 def _without_sections(records: list[Record]) -> list[Record]:
@@ -996,7 +1062,8 @@ def _without_sections(records: list[Record]) -> list[Record]:
         keys = [list(dict.fromkeys(k for one in own for k in one)) for own in inside.values()]
         further = [k for k in _labels_in(values) if k not in inside]
         every = [*further, *(k for own in keys for k in own)]
-        if len(keys) + bool(further) < 2 or len({*every}) < len(every) or any(map(_tells_answer, every)):
+        answers = any(_tells_answer(k) for own in keys for k in own)
+        if len(keys) + bool(further) < 2 or len({*every}) < len(every) or answers:
             continue
         if not all(len(_labels_in(own)) == len(k) for own, k in zip(inside.values(), keys, strict=True)):
             continue

@@ -685,10 +685,9 @@ def structure_of(rows: Rows, settings: ReadSettings, *, alone: bool = True) -> S
     if not stating and (number := _number_of_first_row(rows.labels)) is not None:
         unknown_roles = tuple(Role(n, "unknown", "", v.examples(), "doubtful") for n, v in rows.views.items())
         return Structure("long", unknown_roles, errors=(sentences.numbered_first_row(number),))
-    if rows.keys is not None and not {"layout", "columns", "label", "annotator", "split_columns"} & {
-        *settings.changed()
-    }:
-        found = _with_keys(rows, rows.keys, stated)
+    there = rows.keys is not None and {*rows.keys.columns} <= {*known}
+    if there and not {"layout", "columns", "label", "annotator", "split_columns"} & {*settings.changed()}:
+        found = _with_keys(rows, rows.keys or KeyColumns((), ()), stated)
     else:
         found = find_structure(rows.labels, rows.views, stated)
     doubts = [Doubt(text, ((text, {role: found.options.get(role, role)}),)) for role, text in absent.items()]
@@ -739,7 +738,7 @@ def _with_keys(rows: Rows, keys: KeyColumns, stated: Stated) -> Structure:
         ]
         choices += [] if one else [(sentences.columns_are_annotators(keys.columns), options)]
         asked = Doubt(sentences.keys_are(keys.columns, keys.objects), tuple(choices))
-    return replace(found, questions=(*found.questions, asked))
+    return replace(found, questions=(*found.questions, asked), options={**found.options, **choices[0][1]})
 
 
 ONE_ANNOTATOR: Sequence[tuple[str, Mapping[str, Any]]] = (

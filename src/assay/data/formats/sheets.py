@@ -283,7 +283,8 @@ def refuse_further_cells(path: Path, separator: str, skip: int = 0) -> None:
         lines = [number for number, _ in found[1:]]
         text = separator.join(row[len(header) - 1 :])
         last = header[-1].strip() if _is_comment(header[-1], text) else ""
-        raise DataError(f"{path}, {further_cells(line, len(row), len(header), separator, (last, text), lines)}")
+        problem = further_cells(line, len(row), len(header), separator, (last, text), lines)
+        raise DataError(f"{path} cannot be read as a table: {problem}")
 
 
 def _is_comment(name: str, text: str) -> bool:

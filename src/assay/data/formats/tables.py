@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 from assay.data.annotations import Annotations, Reading
 from assay.data.columns import KEY, arrow_orders, class_names, column_of, declare_orders, name_classes, natural
 from assay.data.formats import Rows, one_answer_each
-from assay.data.formats.nested import records_in, records_of_arrays
+from assay.data.formats.nested import objects_like_answers, records_in, records_of_arrays
 from assay.data.formats.sheets import SPREADSHEETS, TEXTS, read_sheet, refuse_further_cells, without_footer
 from assay.data.names import (
     IN_MEMORY,
@@ -48,7 +48,7 @@ from assay.data.structure.role_names import (
 )
 from assay.data.structure.roles import ROWS
 from assay.data.values import MARKS, parse_numbers
-from assay.data.words import labels_by_criterion, same_for_criteria
+from assay.data.words import labels_by_criterion, no_voter, same_for_criteria, unread_answers
 from assay.errors import AssayError, DataError, counted, listing, require, unknown
 from assay.estimation.result import Exclusion
 
@@ -100,6 +100,10 @@ def read_table(path: Path, sheet: str | None = None) -> Rows:
         return _read_table(path, sheet)
 
 
+MOST_BELOW = 20
+"""Rows at the end of a table, an empty one among which is above what is written below the table."""
+
+
 def _read_table(path: Path, sheet: str | None) -> Rows:
     suffix, first = path.suffix.lower(), 1
     notes: list[str] = []
@@ -127,7 +131,7 @@ def _read_table(path: Path, sheet: str | None) -> Rows:
     if frame.height == 0 and not path.is_dir():
         raise DataError(f"{path} has a header but no rows" if frame.width else f"{path} is empty")
     untyped = not path.is_dir() and suffix in (*TEXTS, *SPREADSHEETS)
-    if untyped:
+    if untyped and frame.tail(MOST_BELOW).select(pl.all_horizontal(pl.all().is_null()).any()).item():
         frame, below = without_footer(frame)
         notes += below
     frame = frame.with_columns(_row=pl.int_range(first, frame.height + first))
@@ -833,9 +837,8 @@ def arena_rows(
     if absent:
         raise DataError(f"{source} has no column '{absent[0]}'; a table of comparisons has {listing(COLUMNS)}")
     asked = [item] if isinstance(item, str) else list(item or ())
-    for name in asked:
-        if name not in frame.columns:
-            raise DataError(f"{source} has no column '{name}'; it has {listing(frame.columns)}")
+    if (name := next((n for n in asked if n not in frame.columns), None)) is not None:
+        raise DataError(f"{source} has no column '{name}'; it has {listing(frame.columns)}")
     if "_row" not in frame.columns:
         frame = frame.with_columns(_row=pl.int_range(1, frame.height + 1))
     rest = [c for c in frame.columns if c not in battle[:3]]
@@ -876,6 +879,7 @@ def arena_rows(
     if by_values and voter:
         item_is += f"; the annotator is {voter} (it contains names of models and others)"
     notes = [f"comparisons read as votes: first is {battle.first}, second is {battle.second}; {item_is}"]
+    notes += [*([] if voter else [no_voter(NOBODY)]), *_unread(frame, (c for c in rest if c not in (*spent, "_row")))]
     if battle.systems:
         # Battles without a question are separate items, so no vote is repeated.
         again = "repeat" not in kept.columns and bool(named or asked)
@@ -889,6 +893,12 @@ def arena_rows(
         kept = kept.drop("annotator")
     scale = Preference(GRADES) if graded else Preference()
     return Rows(kept, reading=Reading(source, frame.height, exclusions=gone, notes=tuple(notes)), scales={None: scale})
+
+
+def _unread(frame: pl.DataFrame, names: Iterable[str]) -> list[str]:
+    """The note on columns next to votes whose cells are objects like answers."""
+    found = objects_like_answers(frame, names)
+    return [unread_answers(found)] if found else []
 
 
 def _repeated_votes(votes: pl.DataFrame, question: str) -> tuple[pl.DataFrame, list[str]]:
