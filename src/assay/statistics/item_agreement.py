@@ -501,9 +501,12 @@ class StratumResult:
         if self.pseudo is None:
             return missing(NO_AGREEMENT if math.isnan(self.agreements[1]) else FEW_DECIDE)
         pseudo = self.pseudo
-        if np.ptp(pseudo.values[:, 0]) <= TINY:
-            return Estimate(0.0, math.nan, math.nan, math.nan, NEVER_VARIES)
         judge, people = pseudo.mean.tolist()
+        same_judge, same_people = (np.ptp(pseudo.values, axis=0) <= TINY).tolist()
+        if same_judge and abs(judge) <= TINY:
+            return Estimate(0.0, math.nan, math.nan, math.nan, NEVER_VARIES)
+        if same_judge and same_people and people > TINY:
+            return Estimate(judge / people, math.nan, math.nan, math.nan, SAME_AGREEMENT)
         low, high = pseudo.ratio_interval(level)
         if people <= 0 or not (math.isfinite(low) and math.isfinite(high)):
             return missing("agreement among annotators is too imprecise to divide by")
@@ -518,6 +521,7 @@ class StratumResult:
 
 NO_AGREEMENT = "labels do not vary within strata of items"
 NEVER_VARIES = "the judge gives one label within each stratum, so that its agreement is 0"
+SAME_AGREEMENT = "agreement is the same on every item, so that no interval can be estimated"
 FEW_DECIDE = "too few items determine the agreement"
 
 
