@@ -702,7 +702,7 @@ def test_agreement_ratio_of_a_judge_equal_to_every_annotator_is_1(n_annotators, 
     truth = [categories[i % len(categories)] for i in range(60)]
     rows = [
         {"item": f"i{i:02}", "annotator": one, "label": label}
-        for one in ("ann", "bob", "cho")[:n_annotators] + ("gpt",)
+        for one in (*("ann", "bob", "cho")[:n_annotators], "gpt")
         for i, label in enumerate(truth)
     ]
     test = alt_test(assay.read(pl.DataFrame(rows), judges=["gpt"]), "gpt", expertise="crowd")
