@@ -152,6 +152,19 @@ def same_share(share: float, n: int, level: float) -> Estimate:
     return EstimateByRule(share, float(low), float(high), found.standard_error, ends=found.ends, test=test)
 
 
+def same_everywhere(value: float, n: int, p: float, level: float) -> Estimate:
+    """A mean of ``n`` values that are all equal, with the exact p-value of 0.
+
+    Further values can differ: the interval ends where a share of them, up to Wilson's limit, is 0.
+    """
+
+    def ends(confidence: float) -> tuple[float, float]:
+        low, high = sorted(value * float(end) for end in wilson(np.array(1.0), n, confidence))
+        return low, high
+
+    return EstimateByRule(value, *ends(level), math.nan, ends=ends, test=lambda null: p if null == 0 else math.nan)
+
+
 def missing(reason: str) -> Estimate:
     """No number, and why."""
     return Estimate(math.nan, math.nan, math.nan, math.nan, reason)

@@ -19,7 +19,7 @@ from assay.data.annotations import Annotations
 from assay.data.ratings import cluster_codes
 from assay.data.scales import Scale
 from assay.errors import StudyError
-from assay.estimation.intervals import Estimate, missing, wilson, wilson_estimate
+from assay.estimation.intervals import Estimate, missing, same_everywhere, wilson, wilson_estimate
 from assay.estimation.resampling import Mean, Units, add_rows
 from assay.estimation.statistic import Floats, Ints
 from assay.preference.position import PLACES
@@ -30,7 +30,6 @@ from assay.verdict.probe_measures import (
     ProbeMeasure,
     estimate_moments,
     never_varies,
-    same_on_every_item,
     sign_p,
 )
 
@@ -224,7 +223,7 @@ class AnswersToProbes:
         """A mean that is 0 without the fault; detected if the mean and the signs of the values are both significant."""
         found, signs = self._estimate(answers, values)
         if np.ptp(values) == 0 and values[0] != 0:
-            found = same_on_every_item(float(values[0]), len(values), signs, self.confidence)
+            found = same_everywhere(float(values[0]), len(values), signs, self.confidence)
         p = max(found.p(0.0), signs)
         return CalledMeasure.of(probe, measure, found, 0.0, p, exact=signs, n=answers.height, change=change, **more)
 

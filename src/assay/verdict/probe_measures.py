@@ -18,7 +18,7 @@ from typing import Any, Literal, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from assay.estimation.intervals import Estimate, EstimateByRule, missing, wilson, wilson_estimate
+from assay.estimation.intervals import Estimate, missing, same_everywhere, wilson, wilson_estimate
 from assay.estimation.options import IntervalSettings
 from assay.estimation.resampling import Mean, Units, add_rows, estimate_sums
 from assay.estimation.statistic import Bools, Estimated, Floats
@@ -333,7 +333,7 @@ class JudgeLabels:
                 sign_p(add_rows(moments[:, :1], self.units.of_item, self.units.n)),
             )
             if never_varies(one) and one.estimate != 0:
-                one = same_on_every_item(one.estimate, self._n_units(use), signs, self.level)
+                one = same_everywhere(one.estimate, self._n_units(use), signs, self.level)
             found.append(ProbeMeasure.of(
                 "shares", f"share of '{name}' minus annotators'", one, 0.0, one.p(0.0), exact=signs, n=len(mine),
                 human=float(theirs.mean()),
@@ -450,15 +450,6 @@ def sign_p(values: Floats) -> float:
     up, down = int((values > 0).sum()), int((values < 0).sum())
     tail: int = sum(math.comb(up + down, k) for k in range(max(up, down), up + down + 1))
     return min(1.0, float(Fraction(2 * tail, 2 ** (up + down))))
-
-
-def same_on_every_item(value: float, n: int, p: float, level: float) -> Estimate:
-    """A value that is the same on every item, with Wilson's interval: further items can have other values."""
-
-    def ends(confidence: float) -> tuple[float, float]:
-        return tuple(sorted(value * float(end) for end in wilson(np.array(1.0), n, confidence)))  # type: ignore[return-value]
-
-    return EstimateByRule(value, *ends(level), math.nan, ends=ends, test=lambda null: p if null == 0 else math.nan)
 
 
 def p_of_one_label(entropy: float, n_levels: int, n: int) -> float:
