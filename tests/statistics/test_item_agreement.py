@@ -716,6 +716,19 @@ def test_agreement_ratio_of_a_judge_equal_to_every_annotator_is_1(n_annotators, 
     assert "one label" not in line
 
 
+@pytest.mark.parametrize("n_changed", [1, 2, 3])
+def test_interval_of_agreement_ends_at_1(n_changed):
+    rows = [
+        {"item": f"i{i:02}", "annotator": one, "label": "yn"[(i % 3 == 0) ^ (one == "ann" and i < n_changed)]}
+        for one in ("ann", "bob", "cho", "gpt")
+        for i in range(60)
+    ]
+    a = alt_test(assay.read(pl.DataFrame(rows), judges=["gpt"]), "gpt", expertise="crowd").annotator_agreement
+    for level in (0.5, 0.95, 0.999):
+        low, high = a.interval(level)
+        assert low < a.estimate <= high <= 1
+
+
 @pytest.mark.slow
 def test_item_agreement_of_chunks_equals_memory(tmp_path):
     people, person, _ = world("50/50", 300, 3, 7)
