@@ -84,3 +84,70 @@ def test_report_of_votes_in_both_orders() -> None:
     )
     assert test.advantage_probability == by_hand.advantage_probability
     assert labels.labels.height == 200, "the table keeps both votes, for the bias of position"
+
+
+def battles(voters: dict[str, list[tuple[str, str]]], pairs: int = 12) -> pl.DataFrame:
+    """Votes of a file on pairs of x and y: each voter's winners, in the shown orders."""
+    rows = [
+        {"question_id": f"q{i:02}", "judge": who, "model_a": order[0], "model_b": order[1], "winner": winner}
+        for i in range(pairs)
+        for who, votes in voters.items()
+        for order, winner in votes
+    ]
+    return pl.DataFrame(rows)
+
+
+def test_votes_of_a_file_in_both_orders_are_those_of_a_study(tmp_path) -> None:
+    """The judge names the first shown, x and then y; an annotator prefers x in the one order that it saw."""
+    frame = battles({"ann": [("xy", "A")], "bob": [("yx", "B")], "gpt": [("xy", "A"), ("yx", "A")]})
+    frame.write_ndjson(tmp_path / "votes.jsonl")
+    labels = assay.read(str(tmp_path / "votes.jsonl"), judges=["gpt"])
+    assert (labels.conditions, labels.has_repeats, "repeat" in labels.labels.columns) == (("order",), False, False)
+    one = labels.resolve_repeats("error")
+    assert one.where(annotator="gpt").labels["label"].to_list() == [0] * 12
+    assert "votes in both orders: 12 pairs of votes count as one, 12 of them with different votes as ties" in (
+        one.reading.lines()
+    )
+    found = assay.position_bias(labels)
+    share = found.shares.filter(annotator="gpt").row(0, named=True)
+    assert (share["estimate"], share["n"]) == (1.0, 24)
+    assert found.consistency.select("annotator", "estimate", "n").rows() == [("gpt", 0.0, 12)]
+    # Two orders are no repeated responses.
+    responses = next(row for row in assay.probes(labels).rows if row.one.probe == "consistency")
+    assert responses.one.found.reason.startswith("requires several responses")
+    written = tmp_path / "labels.csv"
+    labels.to_polars().write_csv(written)
+    again = assay.read(str(written), judges=["gpt"], scale="preference", item="item", annotator="annotator",
+                       label="label")  # fmt: skip
+    assert (again.conditions, again.fingerprint) == (labels.conditions, labels.fingerprint)
+
+
+def test_repeated_votes_of_a_file_are_numbered_in_each_order() -> None:
+    frame = battles({"ann": [("xy", "A")], "gpt": [("xy", "A"), ("yx", "A"), ("xy", "A"), ("yx", "B")]})
+    labels = assay.read(frame, judges=["gpt"], item="question_id")
+    mine = labels.where(annotator="gpt")
+    assert (labels.conditions, mine.labels["repeat"].value_counts().sort("repeat").rows()) == (
+        ("order",), [(1, 24), (2, 24)],
+    )  # fmt: skip
+    # The first two votes contradict each other, a tie; the others agree on x: x and the tie are equally frequent.
+    assert mine.resolve_repeats("first").labels["label"].to_list() == [0] * 12
+    assert mine.resolve_repeats("last").labels["label"].to_list() == [-1] * 12
+    assert mine.resolve_repeats("majority").labels["label"].to_list() == [0] * 12
+
+
+def test_voters_without_a_name_are_several() -> None:
+    frame = battles({"anyone": [("xy", "A"), ("yx", "A")]}).drop("judge")
+    labels = assay.read(frame, item="question_id", humans=["voters"])
+    assert (labels.conditions, labels.has_repeats) == ((), True)
+    # A vote for each side: neither is the majority.
+    assert labels.resolve_repeats("majority").labels["label"].to_list() == [0] * 12
+
+
+@pytest.mark.parametrize(
+    ("given", "one"),
+    [((-1, 1), 0), ((1, -1, -1), -1), ((2, 1), 1), ((0, 1), 0), ((1, 1, -1, -1, 0), 0), ((-2, -2), -2)],
+)
+def test_majority_of_votes_without_one_side_is_a_tie(given: tuple[int, ...], one: int) -> None:
+    frame = pl.DataFrame({"item": "i", "annotator": "gpt", "label": given, "repeat": range(1, len(given) + 1)})
+    labels = assay.read(frame, judges=["gpt"], scale="preference:slightly<much", repeat="repeat")
+    assert labels.resolve_repeats("majority").labels["label"].to_list() == [one]

@@ -13,6 +13,7 @@ from scipy import stats
 from scipy.special import stdtrit
 
 import assay
+import references
 from assay.data.scales import Interval
 from assay.errors import DataError, DesignError
 from assay.estimates.checked import ONE_HUMAN, SpotChecks
@@ -221,7 +222,7 @@ def test_contrasts_are_adjusted_together_and_use_baseline():
     board = contrast(labels)
     assert [c.first + c.second for c in board.contrasts] == ["midnew", "midold", "newold"]
     same = board.contrasts[1]
-    assert same.found.reason == "the labels do not vary"  # a copy differs in nothing
+    assert same.found.reason == "the systems do not differ in any pair"  # a copy
     assert all(c.p_adjusted >= c.p for c in board.contrasts if np.isfinite(c.p))
     against = contrast(labels, baseline="old")
     assert [(c.first, c.second) for c in against.contrasts] == [("mid", "old"), ("new", "old")]
@@ -523,19 +524,21 @@ def test_people_like_these_lean_to_one_system():
     assert math.isnan(mean_of(0.5, [0.1], [1], people={"a": 0.7}).people["a"])
 
 
-def test_labels_that_do_not_vary_have_no_interval_and_a_count_has_none():
-    def reason_of(finite, labelled, phi=0.1, cells=None):
+def test_equal_differences_have_the_sign_test_and_a_count_has_no_interval():
+    def found(finite, labelled, phi=0.1, cells=None):
         first = mean_of(0.8, [phi] * 6, [1] * 6, labelled=labelled, cells=cells)
         return corrected_difference(
             first, mean_of(0.6, [0.1] * 6, [1] * 6), SourcePairs(np.arange(6), finite=finite), 0.9
-        ).reason
+        )
 
-    assert reason_of(finite=False, labelled=True) == reason_of(finite=True, labelled=False) == "the labels do not vary"
+    for one in (found(finite=False, labelled=True), found(finite=True, labelled=False)):
+        assert (one.reason, one.p()) == (None, pytest.approx(2 / 2**6))
+        assert (one.low, one.high) == pytest.approx((0.2 * references.wilson(6, 6, 0.9)[0], 0.2))
     assert (
-        reason_of(finite=True, labelled=True)
+        found(finite=True, labelled=True).reason
         == "humans labelled every output, so this is a count without sampling error"
     )
-    assert reason_of(finite=True, labelled=True, phi=0.2) is None
+    assert found(finite=True, labelled=True, phi=0.2).reason is None
 
 
 def test_known_output_variance_by_hand():
@@ -595,6 +598,28 @@ def test_judge_only_difference_is_paired():
     assert judge.high - judge.estimate == pytest.approx(stats.t.ppf(0.95, 1) * judge.standard_error)
     one, _ = judge_only_difference(*judged_pairs([2, 3, 4, 7], [1, 1, 1, 1], clusters=np.zeros(8, int)), 0.9)
     assert (one.estimate, one.reason) == (3, "the sources are in too few clusters")
+
+
+def test_a_difference_that_is_the_same_in_every_pair_has_the_sign_test():
+    """Of 80 questions, two annotators label 40; A is 1 lower than B in each pair, by everyone."""
+    rows = [
+        {"item": f"q{i:02}-{s}", "annotator": who, "label": i % 3 + 1 + (s == "B"), "system": s, "question": f"q{i:02}"}
+        for i in range(80)
+        for s in "AB"
+        for who in (("gpt", "ann", "bob") if i % 2 else ("gpt",))
+    ]
+    labels = assay.read(pl.DataFrame(rows), judges=["gpt"], scale="1-5", item="item")
+    found = assay.estimate(labels, "gpt", contrast="system", sources="question")
+    (one,) = found.contrasts
+    for estimate, n in ((one.found, 40), (one.judge, 80)):
+        assert (estimate.low, estimate.high) == pytest.approx((-1, -references.wilson(n, n)[0]))
+        assert estimate.p() == pytest.approx(2 / 2**n)
+    assert one.p == pytest.approx(2 / 2**40)
+    assert "A − B: −1.00 [−1.00, −0.91]" in found.summary()
+    # By rounding alone: .1 is not exact.
+    judge, _ = judge_only_difference(*judged_pairs(np.arange(9) + 0.1, np.arange(9.0)), 0.9)
+    assert (judge.estimate, judge.high > 0.1 * 0.75) == (pytest.approx(0.1), True)
+    assert judge.low == pytest.approx(0.1 * references.wilson(9, 9, 0.9)[0])
 
 
 def test_length_part_is_slope_times_mean():

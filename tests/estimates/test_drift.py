@@ -11,6 +11,7 @@ from scipy import stats
 from scipy.optimize import brentq
 
 import assay
+import references
 from assay.errors import DataError, DesignError
 from assay.estimates.drift import Drift, DriftSettings, ScoredRun, few_changed, tango
 from assay.estimates.words import drift_lines
@@ -215,8 +216,23 @@ def test_the_change_of_numbers_is_tested_as_a_mean():
     for level in (0.9, 0.5):
         assert found.interval(level) == pytest.approx(tuple(stats.ttest_1samp(d, 0).confidence_interval(level)))
     assert found.p(0.1) == pytest.approx(stats.ttest_1samp(d, 0.1).pvalue)
-    constant = drifted(old, {name: x + 0.5 for name, x in old.items()})
-    assert constant.lines["judge drift"].reason == "the labels do not vary"
+
+
+def test_the_same_change_of_every_label_is_significant():
+    """Zero variance: by the sign test p = 2 / 2²⁵, and the mean ends where Wilson's share of 25 in 25 changed."""
+    old = {f"t{k:02}": float(k) for k in range(25)}
+    for change in (0.1, -0.5):  # .1 is not exact: differences vary by rounding
+        made = drifted(old, {name: x + change for name, x in old.items()})
+        for key in ("judge drift", "total change"):
+            found = made.lines[key]
+            ends = sorted(change * end for end in references.wilson(25, 25))
+            assert (found.low, found.high) == pytest.approx(ends)
+            assert found.p() == pytest.approx(2 / 2**25)
+        assert made.significant
+        assert f"Judge drift: {'+0.10' if change > 0 else '−0.50'} [" in made.summary()
+        assert "100% [87%, 100%] of labels changed" in made.summary()
+    same = drifted(old, dict(old))
+    assert (same.lines["judge drift"].reason, same.significant) == ("no item changed", False)
 
 
 def test_few_changes_reach_as_far_as_all_that_may_have_changed():

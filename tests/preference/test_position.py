@@ -7,6 +7,7 @@ import math
 import numpy as np
 import polars as pl
 import pytest
+from scipy import stats
 
 import references
 from assay.data.annotations import Annotations
@@ -80,13 +81,38 @@ def test_three_texts_by_hand():
 def test_a_judge_without_bias_is_not_called_biased_and_one_with_it_is():
     fair, unfair = position_bias(simulated(0.0)), position_bias(simulated(0.4))
     # Without bias each pair is chosen once in each place: exactly one half, and no resample differs.
-    assert fair.shares["estimate"][0] == 0.5
-    assert math.isnan(fair.shares["low"][0])
+    assert fair.shares.row(0, named=True)["estimate"] == 0.5
+    assert fair.shares.select("low", "high").row(0) == pytest.approx(references.wilson(100, 200))
+    assert fair.row_estimates()[0].p(0.5) == 1.0
     assert fair.consistency["estimate"][0] == 1.0
+    assert fair.consistency.select("low", "high").row(0) == pytest.approx(references.wilson(200, 200))
     assert fair.biased == ()
     # With bias .4 the first has .4 + .6 / 2 = .7.
     assert unfair.shares["low"][0] < 0.7 < unfair.shares["high"][0]
     assert unfair.biased == ("m",)
+
+
+@pytest.mark.parametrize("method", ["percentile", "jackknife", "bca"])
+@pytest.mark.parametrize(("place", "share"), [(1, 1.0), (2, 0.0)])
+def test_one_place_in_every_choice_is_a_bias(method, place, share):
+    rows = [
+        (f"p{i}", order, first if place == 1 else -first, place)
+        for i in range(60)
+        for order, first in (("a>b", -1), ("b>a", 1))
+    ]
+    found = position_bias(pairs(rows), method=method)
+    row = found.shares.row(0, named=True)
+    assert (row["estimate"], row["n"], row["reason"]) == (share, 120, None)
+    assert (row["low"], row["high"]) == pytest.approx(references.wilson(60 * share, 60))  # 60 pairs, not 120 choices
+    assert found.row_estimates()[0].p(0.5) == pytest.approx(2 / 2**60)
+    assert found.biased == ("m",)
+    assert "No interval" not in found.summary()
+
+
+def test_three_places_have_exact_tests_if_one_is_never_chosen():
+    shares = position_bias(triplets([1] * 30)).row_estimates()
+    # 30 choices of the first: probability 1/3 each; none of the second: 2/3 each; two-sided.
+    assert [one.p(1 / 3) for one in shares] == pytest.approx([2 / 3**30, 2 * (2 / 3) ** 30, 2 * (2 / 3) ** 30])
 
 
 @pytest.mark.slow
@@ -262,7 +288,10 @@ def test_the_intervals_by_drawing_pairs_of_texts(method):
         row = frame.row(0, named=True)
         assert row["estimate"] == pytest.approx(statistic(of_item))
         if method == "jackknife":
-            ends = references.jackknife_interval(statistic, of_item, 0.8)
+            # Wilson's, for the number of independent trials with the standard error of the jackknife.
+            value, se = statistic(of_item), references.jackknife(statistic, of_item)[0]
+            n = value * (1 - value) / se**2 * (stats.norm.ppf(0.9) / stats.t.ppf(0.9, 24)) ** 2
+            ends = references.wilson(value * n, n, 0.8)
         else:
             drawn = references.resampled(statistic, of_item, counts)
             without = references.jackknife(statistic, of_item)[1]

@@ -591,12 +591,44 @@ def test_alt_test_without_enough_items_is_undecided():
     assert test.items_to_decide() is None
 
 
+@pytest.mark.parametrize("n_tested", [0, 1, 2, 3, 4])
+def test_verdict_requires_half_of_the_annotators_to_be_tested(n_tested):
+    """Four annotators and a judge who agree on nine of ten items; some annotators label only 27 of 120 items."""
+    rng = np.random.default_rng(1)
+    truth = rng.integers(0, 2, 120)
+    said = {who: np.where(rng.random(120) < 0.9, truth, 1 - truth) for who in ("ann", "bob", "cho", "dan", "judge")}
+    every = np.arange(120)
+    some = [every if j < n_tested or n_tested == 0 else every[j::4][:27] for j in range(4)] + [every]
+    rows = [
+        {"item": f"i{i:03}", "annotator": who, "label": "ab"[label[i]]}
+        for (who, label), items in zip(said.items(), some, strict=True)
+        for i in (items if n_tested else items[:29])
+    ]
+    test = alt_test(assay.read(pl.DataFrame(rows), judges=["judge"]), "judge", expertise="expert")
+    assert test.annotators.height == n_tested
+    if n_tested >= 2:
+        assert test.verdict == "replace"
+        assert ("Only 2 of 4 annotators have 30 comparable items" in test.summary()) == (n_tested == 2)
+        return
+    assert (test.verdict, test.reason) == ("undecided", "too_few_items_per_annotator")
+    few = f"{'only 1 of 4 annotators has' if n_tested else 'no annotator has'} 30 comparable items"
+    assert f"Undecided for judge: {few}." in test.summary()
+    assert "no consensus" not in test.summary()
+    assert "may replace" not in test.summary()
+    assert test.items_to_decide() is None
+    if n_tested:
+        assert test.passed  # the published rule, of the tested annotator alone
+        assert (test.verdict_tests.p_noninferior, test.verdict_tests.p_worse, test.noninferior_to) == (1.0, 1.0, 0)
+
+
 def test_annotators_with_few_items_are_named_and_still_compared_with():
     humans = columns(ann="ab" * 20, bob="ab" * 20, cat="ab" * 3)
     judge = columns(judge="ab" * 20)
     test = alt_test(table(humans, judge), "judge", expertise="crowd")
     assert test.annotators["annotator"].to_list() == ["ann", "bob"]
-    assert [str(left) for left in test.exclusions] == ["1 annotator (cat with 6): fewer than 30 comparable items"]
+    assert [str(left) for left in test.exclusions] == [
+        "1 annotator (cat with 6): fewer than 30 comparable items; not tested, but among the others"
+    ]
     # cat still decides whom ann is compared with: contradicting both on six items moves rho.
     humans["cat"] = columns(cat="ba" * 3)["cat"]
     judge = columns(judge="ba" * 3 + "ab" * 17)

@@ -696,6 +696,39 @@ def test_agreement_ratio_can_be_recomputed():
     assert "gives one label within each stratum" in never.reason
 
 
+@pytest.mark.parametrize("n_annotators", [2, 3])
+@pytest.mark.parametrize("categories", [["yes", "no", "no"], [1, 2, 3, 4, 5]])
+def test_agreement_ratio_of_a_judge_equal_to_every_annotator_is_1(n_annotators, categories):
+    truth = [categories[i % len(categories)] for i in range(60)]
+    rows = [
+        {"item": f"i{i:02}", "annotator": one, "label": label}
+        for one in (*("ann", "bob", "cho")[:n_annotators], "gpt")
+        for i, label in enumerate(truth)
+    ]
+    test = alt_test(assay.read(pl.DataFrame(rows), judges=["gpt"]), "gpt", expertise="crowd")
+    r = test.agreement_ratio
+    assert (test.verdict, test.winning_rate, test.advantage_probability.estimate) == ("replace", 1.0, 1.0)
+    assert (r.estimate, np.isnan(r.low), np.isnan(r.high)) == (1.0, True, True)
+    assert "the same on every item" in r.reason
+    assert test.to_dict()["agreement_ratio"]["estimate"] == 1.0
+    line = next(line for line in test.summary().splitlines() if line.startswith("Agreement ratio"))
+    assert "R = 1.00 (agreement is the same on every item" in line
+    assert "one label" not in line
+
+
+@pytest.mark.parametrize("n_changed", [1, 2, 3])
+def test_interval_of_agreement_ends_at_1(n_changed):
+    rows = [
+        {"item": f"i{i:02}", "annotator": one, "label": "yn"[(i % 3 == 0) ^ (one == "ann" and i < n_changed)]}
+        for one in ("ann", "bob", "cho", "gpt")
+        for i in range(60)
+    ]
+    a = alt_test(assay.read(pl.DataFrame(rows), judges=["gpt"]), "gpt", expertise="crowd").annotator_agreement
+    for level in (0.5, 0.95, 0.999):
+        low, high = a.interval(level)
+        assert low < a.estimate <= high <= 1
+
+
 @pytest.mark.slow
 def test_item_agreement_of_chunks_equals_memory(tmp_path):
     people, person, _ = world("50/50", 300, 3, 7)

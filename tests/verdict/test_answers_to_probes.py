@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+import math
 from types import SimpleNamespace
 from typing import get_args
 
@@ -304,6 +305,16 @@ def test_hint_effect_in_points_or_share():
     codes = {probe: [1 + (one == "b") for one in given] for probe, given in answers.items()}
     equal = measures(assay.probes(called(codes, "1-5", hints=[2] * 20)))["hint", "same"].one
     assert equal.found.reason == "requires hints that differ"
+
+
+def test_labels_that_are_the_hint_or_never_follow_it_have_exact_tests():
+    """The judge answers 3; with a hint it answers the hint, or 3 again."""
+    hints = [1, 2, 4, 5] * (N // 4)
+    followed = measures(assay.probes(called({"": [3] * N, "hint": hints}, "1-5", hints=hints)))["hint", "hint"]
+    assert (followed.one.found.estimate, followed.detected) == (pytest.approx(1.0), True)
+    assert followed.one.p == pytest.approx(math.factorial(N // 4) ** 4 / math.factorial(N))
+    ignored = measures(assay.probes(called({"": [3] * N, "hint": [3] * N}, "1-5", hints=hints)))["hint", "hint"]
+    assert (ignored.one.found.estimate, ignored.one.p) == (0.0, 1.0)
 
 
 @pytest.mark.parametrize(

@@ -81,6 +81,22 @@ def test_gate_has_four_statuses(folder, text, judge, labels, status, code, words
     json.dumps(found.to_dict(), allow_nan=False)
 
 
+@pytest.mark.parametrize("unchanged", [0, 1])
+def test_gate_fails_if_every_label_changed_by_the_same_amount(tmp_path, unchanged):
+    rows = [{"item": f"q{i:02}", "annotator": "gpt", "label": i % 4 + 1} for i in range(60)]
+    moved = [row | {"label": row["label"] + (i >= unchanged)} for i, row in enumerate(rows)]
+    pl.DataFrame(rows).write_csv(tmp_path / "before.csv")
+    pl.DataFrame(moved).write_csv(tmp_path / "after.csv")
+    made = tmp_path / "drift.toml"
+    made.write_text(
+        'labels = "after.csv"\njudge = "gpt"\n[read]\njudges = ["gpt"]\nscale = "1-5"\n'
+        '[drift]\nbefore = "before.csv"\nmost = 0.2\n'
+    )
+    found = assay.gate(str(made))
+    assert (found.status, found.exit_code) == ("fail", 1)
+    assert f"change {'+0.98' if unchanged else '+1.00'} [0.9" in found.summary()
+
+
 @pytest.mark.parametrize(
     ("text", "words"),
     [

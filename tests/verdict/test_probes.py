@@ -8,8 +8,10 @@ from types import SimpleNamespace
 import numpy as np
 import polars as pl
 import pytest
+from scipy import optimize, stats
 
 import assay
+import references
 from assay import Annotations, probes
 from assay.cli.app import main
 from assay.data.scales import Interval, scale_of
@@ -590,6 +592,77 @@ def test_shares_and_missing_labels_by_hand():
     assert len(judge_labels(rare, rare, levels=[1, 2]).shares("ab")) == 2
 
 
+def test_shares_and_missing_labels_without_exceptions_have_exact_tests():
+    """The judge answers 1 wherever the annotator answers 2; and it skips all items that annotators label 2."""
+    theirs = np.full(40, 2.0)
+    one = judge_labels(np.ones(40), theirs, levels=[1, 2])
+    for share, difference in zip(one.shares("ab"), (1.0, -1.0), strict=True):
+        assert share.found.estimate == difference
+        assert sorted((abs(share.found.low), abs(share.found.high))) == pytest.approx(references.wilson(40, 40))
+        assert share.p == pytest.approx(2 / 2**40)
+    equal = judge_labels(theirs, theirs, levels=[1, 2]).shares("ab")[0]
+    assert (equal.found.estimate, equal.p, equal.untested) == (0.0, 1.0, False)
+    theirs = np.repeat([1.0, 2.0], [30, 10])
+    skipped = judge_labels(np.where(theirs == 2, np.nan, theirs), theirs).missing()[1]
+    assert skipped.found.estimate == 1.0
+    assert skipped.p == pytest.approx(2 / math.comb(40, 10))
+
+
+def test_labels_that_depend_on_the_column_alone_are_detected():
+    """The labels are the length, or tell the judge's own outputs from the others, without any exception."""
+    rng, _, _, said = world(3, n=100)
+    length = rng.permutation(100) / 25
+    own = np.arange(100) % 2
+    for label, name, probe in ((length, "length", "length"), (1.0 + own, "maker", "own")):
+        columns = {who: 1.0 * one for who, one in {**said, "gpt": label}.items()}
+        labels = long(columns, scale=Interval(), length=length, maker=np.where(own, "gpt", "other"))
+        found = probes(labels, length="length", system="maker")
+        row = row_of(found, probe, "gpt")
+        assert row.one.found.reason is not None, name
+        assert row.detected, name
+        assert row.adjusted < 0.01
+    constant = probes(long({**said, "gpt": np.full(100, 3)}, scale=Interval(), length=length), length="length")
+    assert row_of(constant, "length", "gpt").one.found.reason == "requires labels of the judge that vary"
+    assert constant.cells["length"][0] == "–"
+
+
+def test_one_label_against_balanced_labels_is_detected():
+    """Each annotator gives both labels equally often, so that no item changes the entropy."""
+    theirs = np.tile([1.0, 2.0], 30)
+    one = judge_labels(np.ones(60), theirs, levels=[1, 2]).resolution()
+    assert one.found.reason is not None
+    # Labels of two kinds with .8 · 2 effective levels: the most frequent label has a share q of entropy log 1.6.
+    q = optimize.brentq(lambda q: stats.entropy([q, 1 - q]) - one.null + one.found.estimate, 0.5, 1 - 1e-9)
+    assert one.p == pytest.approx(2 * q**60)
+    assert one.p < 1e-3
+    same = judge_labels(theirs, theirs, levels=[1, 2]).resolution()
+    assert (same.found.estimate, same.p) == (0.0, 1.0)  # not fewer levels
+
+
+def test_responses_that_always_contradict_are_detected():
+    first = np.tile([1.0, 2.0], 20)
+    replies = np.stack([first, 3 - first], axis=1)
+    for numeric, most in ((True, 0.05), (False, 0.1)):  # two responses differ with at most this probability if Φ = .9
+        found = judge_labels(first, first, numeric=numeric).consistency(replies)
+        assert (found.found.estimate, found.found.reason is None) == (pytest.approx(-1.0), False)
+        assert found.p == pytest.approx(most**40)
+    steady = judge_labels(first, first).consistency(np.stack([first, first], axis=1))
+    assert (steady.found.estimate, steady.p) == (pytest.approx(1.0), 1.0)
+
+
+def test_a_value_without_a_test_is_named_and_not_counted():
+    value = ProbeMeasure.of(
+        "own", "points", Estimate(0.4, math.nan, math.nan, math.nan, "one cluster"), 0.0, 0.01, n=40
+    )
+    assert (value.untested, math.isnan(value.p)) == (True, True)
+    rows = (ProbeRow("gpt", None, value),)
+    found = JudgeProbes(rows, 40, 2, Run("probes", ProbeSettings(), "0" * 12, {"items": 40}))
+    assert found.cells["own family"][0] == "–"
+    assert "in 0 checks" in found.summary()
+    assert "no fault detected" not in found.summary()
+    assert "– own family (+0.40 (no interval)): not tested: one cluster." in found.summary()
+
+
 def test_halo_by_hand():
     # Judge: covariances with human means 2 and 3, variances of the ideal 4 and 2, covariance 1.75; human across
     # criteria 1, on one annotator's labels 1.5. Halo (1.75 − 2 · 3 / 8) / 2 = .5; over 1.75 · 8 − 6; human .5 / 4.
@@ -681,7 +754,9 @@ def test_judge_labels_of_interval_have_given_levels():
 
 
 def decided(p, large=True, estimate=0.5) -> ProbeRow:
-    one = SimpleNamespace(p=p, large_enough=large, found=SimpleNamespace(estimate=estimate))
+    one = ProbeMeasure(
+        "own", "points", Estimate(estimate, math.nan, math.nan, math.nan), 0.0, p, least=0 if large else 1
+    )
     return ProbeRow("j", None, one, 3)
 
 
@@ -706,6 +781,7 @@ def test_sign_of_detected_undetected_and_missing():
     fault = dataclasses.replace(decided(0.01), detected=True)
     unknown = decided(math.nan, estimate=math.nan)
     assert [_sign(rows) for rows in ([fault, unknown], [unknown, decided(0.5)], [unknown], [])] == ["!", "·", "–", "–"]
+    assert _sign([decided(math.nan)]) == "–"  # a value without a test is not "not detected"
 
 
 @pytest.mark.parametrize(("criteria", "where"), [(("x",), "x"), (("x", "y"), None)])

@@ -457,8 +457,8 @@ class Annotations:
         how : {"error", "first", "last", "mean", "majority", "each"}
             ``error`` refuses a table with repeats; ``first`` and ``last`` select one; ``mean`` averages
             (numeric scales; an annotator then appears more reliable than a single answer is);
-            ``majority`` selects the most frequent, the earliest if tied; ``each`` makes every repeat a
-            separate annotator, named ``m1 (repeat 2)``.
+            ``majority`` selects the most frequent, the earliest if tied, but for votes on different sides a tie;
+            ``each`` makes every repeat a separate annotator, named ``m1 (repeat 2)``.
 
         Raises
         ------
@@ -493,7 +493,11 @@ class Annotations:
             scales = {c: Interval(*(s.bounds or ())) for c, s in self.scales.items()}
         else:
             label = pl.col("label")
-            label = label.unique(maintain_order=True).gather(label.unique_counts().arg_max()).first()
+            often = label.unique_counts()
+            most = label.unique(maintain_order=True).filter(often == often.max())
+            label = most.first()
+            if all(isinstance(s, Preference) for s in self.scales.values()):
+                label = _common_side(most.min(), most.max())
         kept = group.agg(label)
         return replace(
             self,
@@ -517,7 +521,7 @@ class Annotations:
             return self
         low, high = (getattr(pl.col("label"), end)().over(key) for end in ("min", "max"))
         several = pl.len().over(key) > 1
-        side = pl.when(low > 0).then(low).when(high < 0).then(high).otherwise(0).cast(self.labels["label"].dtype)
+        side = _common_side(low, high).cast(self.labels["label"].dtype)
         shown = [name for name in ("order", "position") if name in self.labels.columns]
         joined = self.labels.with_columns(
             pl.when(several).then(side).otherwise(pl.col("label")).alias("label"),
@@ -705,6 +709,11 @@ def from_frame(frame: Any, settings: FrameSettings) -> Annotations:
         where = made.labels.with_columns(_row=parts.rows)
         raise DataError(f"{made.reading.source}: {duplicate_words(where, key)}")
     return made._move_attributes([c for c in made.labels.columns if c not in (*KEY, "label")])
+
+
+def _common_side(low: pl.Expr, high: pl.Expr) -> pl.Expr:
+    """The weaker grade of votes between ``low`` and ``high`` on one side; a tie, 0, if they are on several."""
+    return pl.when(low > 0).then(low).when(high < 0).then(high).otherwise(0).alias("label")
 
 
 def _are_among(column: pl.Series, wanted: Sequence[Any]) -> NDArray[np.bool_]:

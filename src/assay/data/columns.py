@@ -446,6 +446,8 @@ def table_parts(frame: Any, settings: FrameSettings) -> Parts:
     for name in declared:
         if name not in table.columns:
             raise DataError(unknown("condition", name, table.columns, sheet.source))
+    if sheet.in_both_orders(scales, declared):
+        declared += ("order",)
     rest = [c for c in table.columns if c not in (*KEY, "label", "kind", "_row")]
     order = [k for k in (*KEY[:3], "label", *KEY[3:]) if k in table.columns] + rest
     reading = sheet.reading.add_notes(*sheet.notes)
@@ -640,6 +642,19 @@ class _Sheet:
             f"the first in all votes ({int(swapped.sum()):,} swapped: column {SWAPPED}"
             f"{f'; also swapped, by their names: {listing(others, 6)}' if others else ''})"
         )
+
+    def in_both_orders(self, scales: Mapping[str | None, Scale], conditions: Sequence[str]) -> bool:
+        """Whether votes of one annotator on one item differ in the shown order, which is then a condition."""
+        table = self.table
+        if "order" in conditions or "order" not in table.columns or not {*PAIR, "position"} <= set(table.columns):
+            return False
+        if not any(isinstance(scale, Preference) for scale in scales.values()):
+            return False
+        key = [c for c in (*KEY, *conditions) if c in table.columns]
+        if not table.select(key).is_duplicated().any() or table.select(*key, "order").is_duplicated().any():
+            return False
+        self.notes.append("votes of one annotator on one pair in both orders: the order is a condition")
+        return True
 
     def _pairs_as_items(self, sides: Sides) -> None:
         """Make the question and its pair of systems the item; `PAIR_OF` is the question."""

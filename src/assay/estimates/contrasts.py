@@ -19,7 +19,7 @@ from scipy.special import stdtrit
 from assay.errors import DesignError, unknown
 from assay.estimates.checked import ONE_HUMAN, SpotChecks
 from assay.estimates.difference import LEAST_SHARED, Checked, Corrected, JudgeMean, MeanSpread, difference, sum_at
-from assay.estimation.intervals import Estimate, missing
+from assay.estimation.intervals import Estimate, missing, same_everywhere, without_interval
 from assay.estimation.statistic import Bools, Floats, Ints
 
 LEAST_SOURCES = 5
@@ -305,15 +305,30 @@ def corrected_difference(first: SystemMean, second: SystemMean, pairing: SourceP
     if pairing.random:
         a, b = first.people, second.people
         between = sum((a.get(name, 0.0) - b.get(name, 0.0)) ** 2 for name in sorted({*a, *b}))
+    every = pairing.finite and all(bool((one.labelled >= one.judged).all()) for one in (first, second))
+    if not (between or every) and float(phi @ phi) <= ROUNDED * float(first.phi @ first.phi + second.phi @ second.phi):
+        return same_difference(value, n, confidence)
     if variance + between <= 1e-12 * float(phi @ phi):
-        every = pairing.finite and all(bool((one.labelled >= one.judged).all()) for one in (first, second))
-        why = "the labels do not vary"
-        if every:
-            why = "humans labelled every output, so this is a count without sampling error"
-        return Estimate(value, math.nan, math.nan, math.nan, why)
+        why = (
+            "humans labelled every output, so this is a count without sampling error"
+            if every
+            else "the labels do not vary"
+        )
+        return without_interval(value, why)
     # The effective number of units; one more degree of freedom is lost with sources, as for one system's mean.
     df = float((mass**2).sum() ** 2 / (mass**4).sum()) - (3 if pairing.clusters is None else 2)
     return MeanSpread(value, variance, max(df, 1.0), n, between=between, n_people=people).estimate(confidence)
+
+
+ROUNDED = 1e-20
+"""A variance up to this share of its parts is rounding."""
+
+
+def same_difference(value: float, n: int, confidence: float) -> Estimate:
+    """A difference that is the same in each of ``n`` units: by the sign test, unless it is 0."""
+    if abs(value) <= math.sqrt(ROUNDED):
+        return without_interval(0.0, "the systems do not differ in any pair")
+    return same_everywhere(value, n, 2.0 ** (1 - n), confidence)
 
 
 def judge_only_difference(
@@ -334,6 +349,9 @@ def judge_only_difference(
     if n < 3:
         return missing("the judge labelled outputs of both systems for fewer than 3 sources"), none
     pairs = d[known]
+    if np.ptp(pairs) ** 2 <= ROUNDED * max(1.0, float(pairs @ pairs)):
+        n_units = len(np.unique(pairing.unit_of_source[known]))
+        return same_difference(float(pairs.mean()), n_units, confidence), none
     error, df = _spread_of_sums((pairs - pairs.mean()) / n, pairing, known, 1)
     judge = _difference_of_pairs(float(pairs.mean()), error, df, confidence)
     both = known & np.isfinite(longer)

@@ -26,7 +26,15 @@ from assay.estimates import words
 from assay.estimates.difference import FEW_OFF
 from assay.estimates.words import AGREEMENT, FLIPS, R_AFTER, R_BEFORE, R_CHANGE, SYSTEM, WHOLE
 from assay.estimates.words import JUDGE as JUDGE
-from assay.estimation.intervals import Estimate, EstimateByRule, missing, wilson, wilson_estimate
+from assay.estimation.intervals import (
+    Estimate,
+    EstimateByRule,
+    missing,
+    same_everywhere,
+    wilson,
+    wilson_estimate,
+    without_interval,
+)
 from assay.estimation.options import Settings, level_option, option, question_of_two
 from assay.estimation.result import Result, Run, fingerprint_with
 from assay.estimation.statistic import Bools, Floats
@@ -41,6 +49,9 @@ LEAST_ANCHORS = 10
 REFUSED = 0.01
 """Significance level, with Bonferroni adjustment, at which anchors are refused as a random sample of the later run: a
 false system change costs more than a refusal."""
+
+SAME = 1e-12
+"""Relative differences up to this are rounding."""
 
 TEXT = "text"
 """Default column of the text of an item."""
@@ -314,7 +325,11 @@ def _changes(
     for run, mean, sign in ((old, means[0], -1.0), (new, means[1], 1.0)):
         at = np.array([place[k] for k in run])
         phi[at] += sign * (np.array(list(run.values())) - mean) / len(run)
-    whole = _mean_estimate(float(means[1] - means[0]), phi, level, min(len(old), len(new)))
+    value = float(means[1] - means[0])
+    if old.keys() == new.keys() and n == len(old) and not np.ptp(pairs.d) > SAME * max(1.0, abs(value)):
+        whole = _mean_of_pairs(pairs.d, level)
+    else:
+        whole = _mean_estimate(value, phi, level, min(len(old), len(new)))
     if n < LEAST_ANCHORS:
         what = (
             "no text was labelled in both runs"
@@ -332,24 +347,32 @@ def _changes(
     elif (d != 0).sum() < FEW_OFF and ends is not None:
         judge = few_changed(d, ends, level)
     else:
-        judge = _mean_estimate(float(d.mean()), (d - d.mean()) / n, level, n)
+        judge = _mean_of_pairs(d, level)
     flipped = float((d != 0).mean())
     low, high = (float(v) for v in wilson(np.array(flipped), n, level))
     rest = phi.copy()
     rest[[place[k] for k in pairs.names]] -= (d - d.mean()) / n
-    value = float(means[1] - means[0] - d.mean())
-    if np.abs(rest).max() < 1e-12 and abs(value) < 1e-12:
+    remainder = value - float(d.mean())
+    if np.abs(rest).max() < SAME and abs(remainder) < SAME:
         system: Estimate = missing("both runs have the same texts, so the total change is judge drift")
     else:
-        system = _mean_estimate(value, rest, level, n)
+        system = _mean_estimate(remainder, rest, level, n)
     return {JUDGE: judge, FLIPS: wilson_estimate(flipped, low, high, n), WHOLE: whole, SYSTEM: system}, counts, None
+
+
+def _mean_of_pairs(d: Floats, level: float) -> Estimate:
+    """The mean change with a t interval; if all items changed by the same amount, with the sign test."""
+    n, value = len(d), float(d.mean())
+    if np.ptp(d) > SAME * max(1.0, abs(value)):
+        return _mean_estimate(value, (d - value) / n, level, n)
+    return same_everywhere(value, n, 2.0 ** (1 - n), level) if value else without_interval(value, "no item changed")
 
 
 def _mean_estimate(value: float, phi: Floats, level: float, n: int) -> Estimate:
     """A mean with a t interval from the contribution of each item to its error."""
     error = math.sqrt(float(phi @ phi) * n / max(n - 1, 1))
-    if not error > 0:
-        return Estimate(value, math.nan, math.nan, math.nan, "the labels do not vary")
+    if not error > SAME * max(1.0, abs(value)):
+        return without_interval(value, "it is the same without any item, so that no interval can be estimated")
 
     def ends(at: float) -> tuple[float, float]:
         t = float(stdtrit(n - 1, (1 + at) / 2))
@@ -478,9 +501,7 @@ def _agreement_changes(
         for run in both
     ]
     d = close[1] - close[0]
-    found: dict[str, Estimate] = {
-        AGREEMENT: _mean_estimate(float(d.mean()), (d - d.mean()) / len(d), settings.confidence, len(d))
-    }
+    found: dict[str, Estimate] = {AGREEMENT: _mean_of_pairs(d, settings.confidence)}
     ratios = _ratio_changes(given, both, numeric=old.scale.ordered, level=settings.confidence)
     return found | ratios, dict.fromkeys((AGREEMENT, *ratios), len(at))
 

@@ -118,7 +118,7 @@ def quantile_estimate(value: float, drawn: Floats, level: float) -> Estimate:
     return EstimateByRule(value, *ends(level), float(np.nanstd(drawn, ddof=1)), ends=ends)
 
 
-def wilson_estimate(share: float, low: float, high: float, n: float) -> Estimate:
+def wilson_estimate(share: float, low: float, high: float, n: float) -> EstimateByRule:
     """A share of ``n`` independent trials with its Wilson interval; a p-value is the score test's, its inverse."""
 
     def ends(level: float) -> tuple[float, float]:
@@ -133,6 +133,36 @@ def wilson_estimate(share: float, low: float, high: float, n: float) -> Estimate
         return float(2 * ndtr(-abs(share - null) / math.sqrt(null * (1 - null) / n)))
 
     return EstimateByRule(share, low, high, math.sqrt(share * (1 - share) / n), ends=ends, test=test)
+
+
+def same_share(share: float, n: int, level: float) -> Estimate:
+    """A share that is the same in each of ``n`` independent units, with Wilson's interval.
+
+    Units whose shares are all 0 or 1 have the p-value of the exact binomial test, doubled; others that of the score
+    test, which is conservative: no variable between 0 and 1 varies more than one that is 0 or 1.
+    """
+    low, high = wilson(np.array(share), n, level)
+    found = wilson_estimate(share, float(low), float(high), n)
+    if share not in (0.0, 1.0):
+        return found
+
+    def test(null: float) -> float:
+        return min(1.0, 2 * (null if share else 1 - null) ** n) if 0 < null < 1 else math.nan
+
+    return EstimateByRule(share, float(low), float(high), found.standard_error, ends=found.ends, test=test)
+
+
+def same_everywhere(value: float, n: int, p: float, level: float) -> Estimate:
+    """A mean of ``n`` values that are all equal, with the exact p-value of 0.
+
+    Further values can differ: the interval ends where a share of them, up to Wilson's limit, is 0.
+    """
+
+    def ends(confidence: float) -> tuple[float, float]:
+        low, high = sorted(value * float(end) for end in wilson(np.array(1.0), n, confidence))
+        return low, high
+
+    return EstimateByRule(value, *ends(level), math.nan, ends=ends, test=lambda null: p if null == 0 else math.nan)
 
 
 def missing(reason: str) -> Estimate:

@@ -14,7 +14,7 @@ from assay.data.annotations import Annotations, digest_of_columns
 from assay.data.chunked.chunks import Chunks
 from assay.data.ratings import cluster_codes
 from assay.errors import DataError, DesignError, listing
-from assay.estimation.intervals import Estimate, Estimates
+from assay.estimation.intervals import Estimate, same_share
 from assay.estimation.options import question
 from assay.estimation.resampling import Mean, Units, add_rows, estimate_sums
 from assay.estimation.result import Exclusion, Result, Run, fingerprint_with
@@ -215,10 +215,20 @@ def _annotator_rows(
     moments, clusters = _moments(mine, places, [c for c in conditions if c != "order"])
     units = Units.of(len(moments), clusters, width=moments.shape[1])
     sums = add_rows(moments, units.of_item, units.n)
-    found = estimate_sums(Mean(), sums, settings, n_items=len(moments), unit=units.name)
-    last, pairs = found[len(found) - 1], int(moments[:, -1].sum())
+    each = estimate_sums(Mean(), sums, settings, n_items=len(moments), unit=units.name, transform="share")
+    found = [_of_equal_units(one, sums[:, [i, len(each) + i]], settings) for i, one in enumerate(each)]
+    last, pairs = found[-1], int(moments[:, -1].sum())
     both = [(who | last.row() | {"n": pairs, "reason": last.reason}, last)] if pairs else []
     return [(who | row, one) for row, one in _share_rows(found, moments, mine, places)], both
+
+
+def _of_equal_units(one: Estimate, sums: Floats, settings: PositionSettings) -> Estimate:
+    """A share; if it is the same in every unit, which resamples cannot show to be certain, with its exact test."""
+    used = sums[sums[:, 1] > 0]
+    shares = used[:, 0] / used[:, 1]
+    if settings.method == "none" or len(used) < 2 or np.ptp(shares) > 1e-12:
+        return one
+    return same_share(float(shares[0]), len(used), settings.confidence)
 
 
 def _has(labels: Annotations, name: str) -> bool:
@@ -272,7 +282,7 @@ def _chosen(place: int) -> pl.Expr:
     return pl.col("chosen") == place + 1
 
 
-def _share_rows(found: Estimates, moments: Floats, mine: pl.DataFrame, places: int) -> Iterator[Row]:
+def _share_rows(found: Sequence[Estimate], moments: Floats, mine: pl.DataFrame, places: int) -> Iterator[Row]:
     """A row for each place; only for the first if there are two."""
     n = int(moments[:, places + 1].sum())
     for p, one in enumerate(found[i] for i in range(1 if places == 2 else places)):

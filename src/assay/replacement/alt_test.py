@@ -249,6 +249,8 @@ class AltTest(Result):
         return self.verdict_tests.alpha / self.n_verdicts
 
     def _count_noninferior(self, level: float) -> int:
+        if self.win_counts.few_tested:
+            return 0
         g, p = self.verdict_tests, self.win_counts.verdict_p[0]
         significant = [u for u in range(1, len(p) + 1) if float(partial_conjunction(p, u)) <= level]
         return max(significant, default=0) or (g.least if g.p_noninferior <= level else 0)
@@ -316,7 +318,7 @@ class AltTest(Result):
             return "human_agreement_too_low"
         if self.verdict != "undecided":
             return ""
-        if not self.n_annotators:
+        if not self.n_annotators or self.win_counts.few_tested:
             return "too_few_items_per_annotator"
         clustering = self.win_counts.clustering
         if clustering is not None and (clustering.n_clusters < decision.FEWEST).any():
@@ -465,6 +467,9 @@ class AltTest(Result):
         number_in("power", power, above=0, below=1)
         if not self.n_annotators:
             return replace(studies.NO_ANNOTATOR, power=power)
+        if self.win_counts.few_tested:
+            few = words.few_tested(self.n_annotators, self.win_counts.n_compared, self.settings.min_items)
+            return replace(studies.NO_ANNOTATOR, power=power, reason=few)
         settings = studies.level_of_domain(self.settings, self.n_verdicts)
         return studies.sample_size(self._pilot, self.n_items, settings, power)
 
@@ -658,7 +663,11 @@ def _cautions(win_counts: WinCounts, settings: AltTestSettings) -> tuple[str, ..
             "absent by chance: a fault in one of five documents misses all of ten with probability .11."
         )
     if 0 < n_annotators < 3 and not settings.fixed_reference:
-        found.append("With fewer than three annotators there is no consensus to compare with.")
+        found.append(
+            "With fewer than three annotators there is no consensus to compare with."
+            if win_counts.n_compared < 3
+            else f"{words.few_tested(n_annotators, win_counts.n_compared, settings.min_items).capitalize()}. Use three."
+        )
     return tuple(found)
 
 

@@ -532,6 +532,11 @@ def conjunctions(p: Floats, reverse: Floats, quality: Floats, threshold: float) 
     return partial_conjunction(p, least), partial_conjunction(reverse, least_worse), least, least_worse
 
 
+def fewer_than_half(tested: int | Ints, compared: int | Ints) -> Any:
+    """Return whether the tested annotators are fewer than half of those with comparable items."""
+    return 2 * tested < compared
+
+
 NO_AGREEMENT = 0.2
 """If agreement beyond chance is not demonstrated and the upper limit of A is below this, no judge is testable: half of
 such agreement cannot be distinguished from none with any feasible number of items."""
@@ -647,6 +652,16 @@ class WinCounts:
     def tested(self) -> Ints:
         """The annotators with enough items: (m,)."""
         return np.flatnonzero(self.n >= max(self.table.settings.min_items, 2))
+
+    @property
+    def n_compared(self) -> int:
+        """The number of annotators with a comparable item."""
+        return int(np.count_nonzero(self.n))
+
+    @property
+    def few_tested(self) -> bool:
+        """Whether fewer than half of the annotators are tested, so that no verdict on half of them is possible."""
+        return bool(fewer_than_half(len(self.tested), self.n_compared))
 
     @cached_property
     def counts(self) -> Floats:
@@ -791,10 +806,11 @@ class WinCounts:
     def verdict_tests(self) -> VerdictTests:
         """The p-values behind the verdict; computed on access, since exact tests take longer than the rest."""
         s = self.table.settings
-        return verdict_tests_of(
+        found = verdict_tests_of(
             *self.verdict_p, self.item_agreement, self.quality, s.threshold, s.level, outcome=self.outcome,
             epsilon=s.tolerance, matched=self.matched, groups=self.group_tests,
         )  # fmt: skip
+        return replace(found, p_noninferior=1.0, p_worse=1.0) if len(self.tested) and self.few_tested else found
 
     @cached_property
     def constant_baseline(self) -> ConstantBaseline | None:
@@ -831,7 +847,9 @@ class WinCounts:
         if len(self.tested) < len(self.n):
             left = np.setdiff1d(np.arange(len(self.n)), self.tested)
             names = tuple(f"{self.table.humans[j]} with {self.n[j]}" for j in left)
-            found.append(Exclusion("annotator", len(left), f"fewer than {s.min_items} comparable items", names))
+            why = f"fewer than {s.min_items} comparable items"
+            why += "; not tested, but among the others" if len(self.tested) else ""
+            found.append(Exclusion("annotator", len(left), why, names))
         return tuple(found)
 
 

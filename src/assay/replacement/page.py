@@ -458,6 +458,7 @@ def _result(test: AltTest) -> str:
         found = f"was {as_good} and worse than at least {g.least_worse} ({p_value(g.p_worse)})"
     else:
         found = "had an undecided result: " if test.verdict == "undecided" else "could not be tested: "
+        found += f"{test.reason_text}; " if test.reason == "too_few_items_per_annotator" else ""
         found += "; ".join(
             f"{what} {'was' if p <= g.alpha else 'was not'} demonstrated ({more}{p_value(p)})"
             for what, p, more in (

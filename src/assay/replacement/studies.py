@@ -175,6 +175,9 @@ class SimulatedStudies:
         if self.sums is not None:
             both = np.minimum(2 * np.minimum(as_good, self.sums.p(self.counts, p, least, epsilon)), 1.0)
             as_good = np.where(enough.all(axis=-1), both, as_good)
+        compared = np.count_nonzero(self.counts.sum(axis=(-1, -2)) > 0, axis=-1)
+        few = decision.fewer_than_half(np.count_nonzero(enough, axis=-1), compared)
+        as_good, worse = (np.where(few, 1.0, one) for one in (as_good, worse))
         above, below = self._p_ratio(as_good.shape)
         ends = decision.verdicts(as_good, worse, above, below, settings.level)
         if not settings.balance:

@@ -92,6 +92,8 @@ def reason_text(test: AltTest, reason: Reason) -> str:
         items = counted(test.n_items, "item")
         return f"{items} {settle} not settle whether it is as good as {share_of_annotators(s.threshold)}"
     if reason == "too_few_items_per_annotator":
+        if n:
+            return few_tested(n, test.win_counts.n_compared, s.min_items)
         return f"no annotator has {s.min_items} comparable items"
     if reason == "too_few_clusters":
         k = int(test.win_counts.clustering.n_clusters.min())
@@ -114,6 +116,11 @@ def reason_text(test: AltTest, reason: Reason) -> str:
     return f"{agreement} is not demonstrated, and its upper confidence limit is below {number(NO_AGREEMENT)}"
 
 
+def few_tested(tested: int, compared: int, least: int) -> str:
+    """Return how many of the annotators have enough items to be tested."""
+    return f"only {tested} of {compared} annotators {'has' if tested == 1 else 'have'} {least} comparable items"
+
+
 # -- the three tests -------------------------------------------------------------------------------
 
 
@@ -131,6 +138,9 @@ def _noninferiority(test: AltTest) -> str:
     """Return the result for the required number of annotators, with the p-value of that number."""
     g, n = test.verdict_tests, counted(test.n_annotators, "annotator")
     margin = f"margin ε = {test.epsilon:g}"
+    if test.win_counts.few_tested:
+        least = test.settings.min_items
+        return f"Non-inferiority: not tested: fewer than half of the annotators have {least} comparable items."
     if g.p_noninferior <= g.alpha:
         found = f"as good as at least {g.least} of {n} within the {margin} ({p_value(g.p_noninferior)})"
     elif g.p_worse <= g.alpha:

@@ -138,8 +138,8 @@ class Guard:
         m, sign = len(self.names), np.sign(difference[row]).astype(np.int64)
         counts = count_wins(sign, panel.annotator[row], m)[:, 0]
         tested = np.flatnonzero(counts.sum(axis=1) >= FEWEST_COMPARED)
-        if not len(tested):
-            return 1.0
+        if not len(tested) or 2 * len(tested) < np.count_nonzero(counts.sum(axis=1)):
+            return 1.0  # as in the verdict, which is on half of the annotators
         outcome = np.full((panel.n_items, m), np.nan)
         outcome[panel.item[row], panel.annotator[row]] = sign
         least = -(-len(tested) // 2)

@@ -487,8 +487,7 @@ class StratumResult:
         """Return A of the judge with the annotators, 0, or among annotators, 1, with its interval."""
         if self.pseudo is None:
             return missing(NO_AGREEMENT if math.isnan(self.agreements[which]) else FEW_DECIDE)
-        weights = np.eye(2)[which]
-        return _by_pseudo(self.pseudo, weights, level)
+        return _by_pseudo(self.pseudo, np.eye(2)[which], level, highest=1.0)
 
     def contrast(self, least: float, level: float) -> Estimate:
         """Return A(judge, annotators) - ``least`` · A(annotators)."""
@@ -501,9 +500,12 @@ class StratumResult:
         if self.pseudo is None:
             return missing(NO_AGREEMENT if math.isnan(self.agreements[1]) else FEW_DECIDE)
         pseudo = self.pseudo
-        if np.ptp(pseudo.values[:, 0]) <= TINY:
-            return Estimate(0.0, math.nan, math.nan, math.nan, NEVER_VARIES)
         judge, people = pseudo.mean.tolist()
+        same_judge, same_people = (np.ptp(pseudo.values, axis=0) <= TINY).tolist()
+        if same_judge and abs(judge) <= TINY:
+            return Estimate(0.0, math.nan, math.nan, math.nan, NEVER_VARIES)
+        if same_judge and same_people and people > TINY:
+            return Estimate(judge / people, math.nan, math.nan, math.nan, SAME_AGREEMENT)
         low, high = pseudo.ratio_interval(level)
         if people <= 0 or not (math.isfinite(low) and math.isfinite(high)):
             return missing("agreement among annotators is too imprecise to divide by")
@@ -518,19 +520,22 @@ class StratumResult:
 
 NO_AGREEMENT = "labels do not vary within strata of items"
 NEVER_VARIES = "the judge gives one label within each stratum, so that its agreement is 0"
+SAME_AGREEMENT = "agreement is the same on every item, so that no interval can be estimated"
 FEW_DECIDE = "too few items determine the agreement"
 
 
-def _by_pseudo(pseudo: Pseudo, weights: Floats, level: float) -> Estimate:
+def _by_pseudo(pseudo: Pseudo, weights: Floats, level: float, highest: float = math.inf) -> Estimate:
+    """The weighted sum and its interval, up to the ``highest`` possible value."""
     error = float((pseudo.values @ weights).std(ddof=1)) / math.sqrt(len(pseudo.values))
 
     def test(null: float) -> float:
         return min(1.0, 2 * min(pseudo.p_above(weights, null), pseudo.p_above(-weights, -null)))
 
-    return EstimateByRule(
-        float(pseudo.mean @ weights), *pseudo.interval(weights, level), error,
-        ends=partial(pseudo.interval, weights), test=test,
-    )  # fmt: skip
+    def ends(at: float) -> tuple[float, float]:
+        low, high = pseudo.interval(weights, at)
+        return low, min(high, highest) if math.isfinite(high) else high
+
+    return EstimateByRule(min(float(pseudo.mean @ weights), highest), *ends(level), error, ends=ends, test=test)
 
 
 @dataclass(frozen=True, eq=False)

@@ -10,7 +10,6 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from fractions import Fraction
 from typing import Literal, get_args
 
 import numpy as np
@@ -20,12 +19,19 @@ from assay.data.annotations import Annotations
 from assay.data.ratings import cluster_codes
 from assay.data.scales import Scale
 from assay.errors import StudyError
-from assay.estimation.intervals import Estimate, EstimateByRule, missing, wilson, wilson_estimate
+from assay.estimation.intervals import Estimate, missing, same_everywhere, wilson, wilson_estimate
 from assay.estimation.resampling import Mean, Units, add_rows
 from assay.estimation.statistic import Floats, Ints
 from assay.preference.position import PLACES
 from assay.verdict.preregistration import study_of
-from assay.verdict.probe_measures import LEAST_EFFECT, CalledProbe, ProbeMeasure, estimate_moments
+from assay.verdict.probe_measures import (
+    LEAST_EFFECT,
+    CalledProbe,
+    ProbeMeasure,
+    estimate_moments,
+    never_varies,
+    sign_p,
+)
 
 CALLED: tuple[CalledProbe, ...] = get_args(CalledProbe)
 
@@ -208,6 +214,7 @@ class AnswersToProbes:
         moments = np.stack([hint * moved, hint, moved, hint * hint, np.ones(n)], axis=1)
         found = estimate_moments(Slope(), self.units, self.confidence, self._spread(answers, moments))[0]
         return CalledMeasure.of("hint", "points per point of the hint", found, 0.0, found.p(0.0), n=n, side=1,
+                                exact=p_of_order(hint) if never_varies(found) else math.nan,
                                 least=LEAST_EFFECT, change="hint", in_points=True)  # fmt: skip
 
     def _test_mean(
@@ -216,14 +223,14 @@ class AnswersToProbes:
         """A mean that is 0 without the fault; detected if the mean and the signs of the values are both significant."""
         found, signs = self._estimate(answers, values)
         if np.ptp(values) == 0 and values[0] != 0:
-            found = _everywhere(float(values[0]), len(values), signs, self.confidence)
+            found = same_everywhere(float(values[0]), len(values), signs, self.confidence)
         p = max(found.p(0.0), signs)
-        return CalledMeasure.of(probe, measure, found, 0.0, p, n=answers.height, change=change, **more)
+        return CalledMeasure.of(probe, measure, found, 0.0, p, exact=signs, n=answers.height, change=change, **more)
 
     def _estimate(self, answers: pl.DataFrame, values: Floats) -> tuple[Estimate, float]:
         moments = self._spread(answers, np.stack([values, np.ones(len(values))], axis=1))
         found = estimate_moments(Mean(), self.units, self.confidence, moments)[0]
-        return found, sign_p(add_rows(moments[:, :1], self.units.of_item, self.units.n)[:, 0])
+        return found, sign_p(add_rows(moments[:, :1], self.units.of_item, self.units.n))
 
     def _spread(self, answers: pl.DataFrame, moments: Floats) -> Floats:
         """The contributions of some items as a table over all items."""
@@ -244,20 +251,10 @@ class Slope:
             return np.asarray((hy - h * y) / (hh - h * h))[..., None]
 
 
-def sign_p(values: Floats) -> float:
-    """Two-sided exact p-value of the sign test; 1 if all values are 0."""
-    up, down = int((values > 0).sum()), int((values < 0).sum())
-    tail: int = sum(math.comb(up + down, k) for k in range(max(up, down), up + down + 1))
-    return min(1.0, float(Fraction(2 * tail, 2 ** (up + down))))
-
-
-def _everywhere(value: float, n: int, p: float, level: float) -> Estimate:
-    """A value that is the same on every item, with Wilson's interval: further items can have other values."""
-
-    def ends(confidence: float) -> tuple[float, float]:
-        return tuple(sorted(value * float(end) for end in wilson(np.array(1.0), n, confidence)))  # type: ignore[return-value]
-
-    return EstimateByRule(value, *ends(level), math.nan, ends=ends, test=lambda null: p if null == 0 else math.nan)
+def p_of_order(hint: Floats) -> float:
+    """The share of all orders of the hints that are the observed order: the p-value of a result without any error."""
+    counts = np.unique(hint, return_counts=True)[1]
+    return math.exp(sum(math.lgamma(k + 1) for k in counts.tolist()) - math.lgamma(len(hint) + 1))
 
 
 def _label_changes(label: Floats, before: Floats, *, points: bool) -> Floats:

@@ -11,16 +11,17 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from fractions import Fraction
 from functools import cached_property
 from typing import Any, Literal, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
-from assay.estimation.intervals import Estimate, missing, wilson, wilson_estimate
+from assay.estimation.intervals import Estimate, missing, same_everywhere, wilson, wilson_estimate
 from assay.estimation.options import IntervalSettings
 from assay.estimation.resampling import Mean, Units, add_rows, estimate_sums
-from assay.estimation.statistic import Estimated, Floats
+from assay.estimation.statistic import Bools, Estimated, Floats
 
 Probe = Literal["position", "length", "own", "resolution", "shares", "halo", "consistency", "missing"]
 
@@ -57,6 +58,8 @@ WANTED = 0.9
 
 MOST_LABELS = 25
 """Different labels, at most, whose shares are compared."""
+
+VARYING_LABELS = "requires labels of the judge that vary"
 
 TWO_LABELS = f"requires {LEAST_ITEMS} items with labels of the judge and two annotators"
 
@@ -101,13 +104,22 @@ class ProbeMeasure:
 
     @classmethod
     def of(
-        cls, probe: Probe | CalledProbe, measure: str, found: Estimate, null: float, p: float, *, n: int, **more: Any
+        cls, probe: Probe | CalledProbe, measure: str, found: Estimate, null: float, p: float, *, n: int,
+        exact: float = math.nan, **more: Any,
     ) -> Self:  # fmt: skip
-        """A measure; without an interval nothing is tested. A fault has one side, or both."""
-        one = cls(probe, measure, found, null, math.nan if found.reason is not None else p, n=n, **more)
+        """A measure; without an interval, ``exact`` is the p-value, and without both nothing is tested.
+
+        A fault has one side, or both.
+        """
+        one = cls(probe, measure, found, null, exact if found.reason is not None else p, n=n, **more)
         # A value on the opposite side is not evidence of the fault and does not count for the adjustment.
         wrong = one.side and (found.estimate - null) * one.side <= 0
-        return replace(one, p=1.0) if wrong and not math.isnan(one.p) else one
+        return replace(one, p=1.0) if wrong and (never_varies(found) or not math.isnan(one.p)) else one
+
+    @property
+    def untested(self) -> bool:
+        """Whether there is a value that should be tested and cannot be."""
+        return math.isfinite(self.found.estimate) and math.isnan(self.p) and not math.isnan(self.null)
 
     @property
     def large_enough(self) -> bool:
@@ -234,14 +246,16 @@ class JudgeLabels:
             return ProbeMeasure.absent(probe, TWO_LABELS)
         if not np.ptp(z[use]) > 0:
             return ProbeMeasure.absent(probe, "requires items that differ in this column")
+        if not np.ptp(self.judge[use]) > 0:
+            return ProbeMeasure.absent(probe, VARYING_LABELS)
         mean, _, pair, pairs = _pairs(self.ideal[use], self.ideal[use])
         y, x = self.judge[use] - self.judge[use].mean(), z[use] - z[use].mean()
         moments = np.zeros((len(z), 6))
         moments[use] = np.stack([y * x, y * mean, mean * x, x * x, pair, pairs], axis=1)
         counted = np.column_stack([moments, use.astype(float)])
         found, numerator = self.estimate(AtEqualQuality(), counted)
-        p = larger(found.p(0.0), numerator.p(0.0))
-        return ProbeMeasure.of(probe, measure, found, 0.0, p, least=LEAST_EFFECT * self.deviation, n=n)
+        p, exact = _with_numerator(found, numerator)
+        return ProbeMeasure.of(probe, measure, found, 0.0, p, exact=exact, least=LEAST_EFFECT * self.deviation, n=n)
 
     def halo(self, others: JudgeLabels) -> Floats:
         """The contribution of each item to the halo between two criteria: (items, 14), see `HaloStatistic`."""
@@ -282,9 +296,12 @@ class JudgeLabels:
                   for r in enough]  # fmt: skip
         found = self.estimate(EntropyDifference(len(enough), len(levels)), *counts)[0]
         null = math.log(LEAST_LEVELS)
-        n = int(both[:, enough].any(axis=1).sum())
+        shared = np.asarray(both[:, enough].any(axis=1))
+        n, exact = int(shared.sum()), math.nan
+        if never_varies(found) and not np.ptp(self.judge[shared]) > 0:
+            exact = p_of_one_label(null - found.estimate, len(levels), self._n_units(shared))
         return ProbeMeasure.of(
-            "resolution", "log ratio of levels used", found, null, found.p(null), side=-1, n=n,
+            "resolution", "log ratio of levels used", found, null, found.p(null), exact=exact, side=-1, n=n,
             human=float(np.mean([len(np.unique(self.humans[both[:, r], r])) for r in enough])),
         )  # fmt: skip
 
@@ -311,9 +328,14 @@ class JudgeLabels:
                 continue
             moments = np.zeros((len(self.judge), 2))
             moments[use] = np.stack([mine - theirs, np.ones(len(mine))], axis=1)
-            one = self.estimate(Mean(), moments)[0]
+            one, signs = (
+                self.estimate(Mean(), moments)[0],
+                sign_p(add_rows(moments[:, :1], self.units.of_item, self.units.n)),
+            )
+            if never_varies(one) and one.estimate != 0:
+                one = same_everywhere(one.estimate, self._n_units(use), signs, self.level)
             found.append(ProbeMeasure.of(
-                "shares", f"share of '{name}' minus annotators'", one, 0.0, one.p(0.0), n=len(mine),
+                "shares", f"share of '{name}' minus annotators'", one, 0.0, one.p(0.0), exact=signs, n=len(mine),
                 human=float(theirs.mean()),
             ))  # fmt: skip
         return found or [ProbeMeasure.absent("shares", f"requires a label with {LEAST_USES} items")]
@@ -325,7 +347,7 @@ class JudgeLabels:
         low, high = wilson(np.array(share), n, level)
         found = [ProbeMeasure("missing", "share of items without a label",
                               wilson_estimate(share, float(low), float(high), n), n=n)]  # fmt: skip
-        there = (~np.isnan(self.humans)).any(axis=1)
+        there = np.asarray((~np.isnan(self.humans)).any(axis=1))
         if not gone.any() or not self.numeric:
             return found
         if min((gone & there).sum(), (~gone & there).sum()) < LEAST_MISSING:
@@ -338,10 +360,17 @@ class JudgeLabels:
         mean = np.where(there, np.nansum(self.ideal, axis=1) / np.maximum((~np.isnan(self.humans)).sum(axis=1), 1), 0.0)
         sides = [side & there for side in (gone, ~gone)]
         moments = np.stack([*(mean * side for side in sides), *map(np.asarray, sides)], axis=1).astype(float)
-        one = self.estimate(MeanDifference(), moments)[0]
-        found.append(ProbeMeasure.of("missing", "human label of these items minus the others", one, 0.0,
-                                     one.p(0.0), least=LEAST_EFFECT * self.deviation, n=int(gone.sum())))  # fmt: skip
+        one, exact = self.estimate(MeanDifference(), moments)[0], math.nan
+        if never_varies(one) and self._n_units(there) == there.sum():
+            # Each group has one value. If they differ, of all divisions into such groups two are so extreme.
+            exact = 1.0 if one.estimate == 0 else min(1.0, 2 / math.comb(int(there.sum()), int(sides[0].sum())))
+        found.append(ProbeMeasure.of("missing", "human label of these items minus the others", one, 0.0, one.p(0.0),
+                                     exact=exact, least=LEAST_EFFECT * self.deviation, n=int(gone.sum())))  # fmt: skip
         return found
+
+    def _n_units(self, use: Bools) -> int:
+        """The number of independent units of some items."""
+        return len(np.unique(self.units.of_item[use]))
 
     def consistency(self, replies: Floats) -> ProbeMeasure:
         """Φ of one response: the share of the variance of responses that is due to items; (items, repeats)."""
@@ -364,8 +393,12 @@ class JudgeLabels:
         moments = np.zeros((len(replies), 3 + total.shape[1]))
         moments[use] = np.concatenate([pairs, size / n, np.ones(n.shape), total / n], axis=1)
         found = self.estimate(OneResponse(), moments, transform="fisher")[0]
+        exact = math.nan
+        if never_varies(found) and found.estimate < WANTED:
+            step = float(np.diff(self.levels).min()) if self.numeric and len(self.levels) > 1 else math.nan
+            exact = p_of_contradictions(kept, step, self._n_units(use))
         return ProbeMeasure.of(
-            "consistency", "Φ of one response", found, WANTED, found.p(WANTED), side=-1, n=int(use.sum())
+            "consistency", "Φ of one response", found, WANTED, found.p(WANTED), exact=exact, side=-1, n=int(use.sum())
         )
 
 
@@ -382,16 +415,16 @@ def halo_of(criteria: Sequence[JudgeLabels]) -> ProbeMeasure:
     moments = np.concatenate([criteria[j].halo(criteria[k]) for j, k in several], axis=1)
     spread = [float(np.nanstd(one.judge)) for one in criteria]
     if min(spread) <= 0:
-        return ProbeMeasure.absent("halo", "requires labels of the judge that vary")
+        return ProbeMeasure.absent("halo", VARYING_LABELS)
     theirs = [one.deviation for one in criteria]
     statistic = HaloStatistic(
         np.array([spread[j] * spread[k] for j, k in several]), np.array([theirs[j] * theirs[k] for j, k in several])
     )
     with np.errstate(divide="ignore", invalid="ignore"):
         found, numerator, people = criteria[0].estimate(statistic, moments)
-    p = larger(found.p(0.0), numerator.p(0.0))
-    return ProbeMeasure.of("halo", "correlation of criteria beyond quality", found, 0.0, p, least=LEAST_EFFECT, side=1,
-                           human=people.estimate, n=n)  # fmt: skip
+    p, exact = _with_numerator(found, numerator)
+    return ProbeMeasure.of("halo", "correlation of criteria beyond quality", found, 0.0, p, exact=exact,
+                           least=LEAST_EFFECT, side=1, human=people.estimate, n=n)  # fmt: skip
 
 
 def responses_needed(phi: float) -> float:
@@ -399,6 +432,61 @@ def responses_needed(phi: float) -> float:
     if phi >= WANTED:
         return 1.0
     return math.inf if phi <= 0 else float(math.ceil(WANTED * (1 - phi) / ((1 - WANTED) * phi) - 1e-9))
+
+
+# -- tests of values that are the same without any item ------------------------------------------------
+
+
+def never_varies(found: Estimate) -> bool:
+    """Whether the estimate is the same without each unit in turn, so that the jackknife has no interval."""
+    without = np.empty((0, 1)) if found.among is None else found.among.leave_one_out
+    if not len(without) or not math.isfinite(found.estimate):
+        return False
+    return bool(np.ptp(without[:, found.at]) <= 1e-12 * max(1.0, abs(found.estimate)))
+
+
+def sign_p(values: Floats) -> float:
+    """Two-sided exact p-value of the sign test; 1 if all values are 0."""
+    up, down = int((values > 0).sum()), int((values < 0).sum())
+    tail: int = sum(math.comb(up + down, k) for k in range(max(up, down), up + down + 1))
+    return min(1.0, float(Fraction(2 * tail, 2 ** (up + down))))
+
+
+def p_of_one_label(entropy: float, n_levels: int, n: int) -> float:
+    """The p-value of one label on all ``n`` units, if labels have at least this entropy, in nats.
+
+    Of all distributions with that entropy, the one with the most frequent label has the others equally often.
+    """
+    if entropy <= 0 or n_levels < 2:
+        return 1.0
+    low, high = 1 / n_levels, 1.0
+    for _ in range(60):
+        most = (low + high) / 2
+        rest = 0.0 if most >= 1 else (1 - most) * math.log((1 - most) / (n_levels - 1))
+        low, high = (most, high) if -most * math.log(most) - rest > entropy else (low, most)
+    return min(1.0, 2 * high**n)
+
+
+def p_of_contradictions(replies: Floats, step: float, n: int) -> float:
+    """A bound of the p-value of Φ ≥ `WANTED` if on every unit two responses, (items, repeats), differ; else NaN.
+
+    For labels without an order Φ ≥ .9 means that two responses differ with probability .1 or less; for numbers, that
+    half their mean squared difference is .1 of the variance or less, which is a quarter of the squared range or less.
+    """
+    if not (np.nanmax(replies, axis=1) > np.nanmin(replies, axis=1)).all():
+        return math.nan
+    most = 1 - WANTED
+    if not math.isnan(step):
+        most *= float(np.nanmax(replies) - np.nanmin(replies)) ** 2 / (2 * step**2)
+    repeats = replies.shape[1]
+    p = (most * repeats * (repeats - 1) / 2) ** n
+    return float(p) if p < 1 else math.nan
+
+
+def _with_numerator(found: Estimate, numerator: Estimate) -> tuple[float, float]:
+    """The p-value of a ratio if its numerator must also be significant, and if the ratio never varies."""
+    alone = numerator.p(0.0)
+    return larger(found.p(0.0), alone), alone if never_varies(found) else math.nan
 
 
 def larger(one: float, other: float) -> float:

@@ -482,4 +482,4 @@ def _sign(rows: Sequence[ProbeRow]) -> str:
     """The mark of a probe: detected, not detected, or insufficient data."""
     if any(row.detected for row in rows):
         return "!"
-    return "·" if any(math.isfinite(row.one.found.estimate) for row in rows) else "–"
+    return "·" if any(math.isfinite(row.one.found.estimate) and not row.one.untested for row in rows) else "–"

@@ -368,7 +368,7 @@ def probe_sentences(grouped: Grouped) -> list[str]:
         for probe, rows in by_probe.items():
             known = [row for row in rows if not row.detected and math.isfinite(row.one.found.estimate)]
             facts += [row for row in known if probe == "consistency" or math.isnan(row.one.null)]
-            tested = [row for row in known if row not in facts]
+            tested = [row for row in known if row not in facts and not row.one.untested]
             quiet += tested if probe != "shares" else sorted(tested, key=_size)[-1:] * (len(tested) == len(rows))
         words = [fact(row) for row in facts]
         if quiet:
@@ -383,11 +383,14 @@ def _size(row: ProbeRow) -> float:
 
 
 def probe_needs(rows: Iterable[ProbeRow]) -> list[str]:
-    """The data that the probes marked – require."""
+    """The data that the probes marked – require, or why a value is not tested."""
     found: dict[str, list[str]] = {}
     for row in rows:
         if row.one.measure == "" and row.one.found.reason is not None:
             found.setdefault(row.one.found.reason, []).append(PROBE_TITLES[row.one.probe])
+        elif row.one.untested:
+            why = f"not tested: {row.one.found.reason or 'the test is undefined on these data'}"
+            found.setdefault(why, []).append(undetected(row))
     return [f"– {listing(list(dict.fromkeys(names)))}: {why}." for why, names in found.items()]
 
 

@@ -821,10 +821,11 @@ def read_arena(path: Path, item: str | Sequence[str] | None = None) -> Rows:
     return arena_rows(found.labels, str(path), item)
 
 
-def _votes_of(battles: pl.DataFrame) -> NDArray[np.int64]:
-    """Number the votes of each question, voter and pair of systems."""
-    pairs = Sides(battles, np.ones(battles.height, dtype=bool)).pairs
-    coded = (factorize(battles["item"]), factorize(battles["annotator"]), pairs)
+def _votes_of(battles: pl.DataFrame, *, in_order: bool = False) -> NDArray[np.int64]:
+    """Number the votes of each question, voter and pair of systems, or of each order of the pair."""
+    sides = Sides(battles, np.ones(battles.height, dtype=bool))
+    shown = factorize(sides.orders) if in_order else sides.pairs
+    coded = (factorize(battles["item"]), factorize(battles["annotator"]), shown)
     return cell_numbers((len(names), codes) for names, codes in coded)[0]
 
 
@@ -902,13 +903,17 @@ def _unread(frame: pl.DataFrame, names: Iterable[str]) -> list[str]:
 
 
 def _repeated_votes(votes: pl.DataFrame, question: str) -> tuple[pl.DataFrame, list[str]]:
-    """Votes of one voter on one item, which are on parts of a question or otherwise repeats; and a note on them."""
+    """Votes of one voter on one item, which are on parts of a question, in both orders, or repeats; and a note."""
     vote = pl.Series("_vote", _votes_of(votes))
     if not any_twice(vote.to_numpy()):
         return votes, []
     if part := _part_of_question(votes, vote):
         votes = votes.with_columns(item=pl.format("{}/{}", "item", pl.col(part).cast(pl.String)))
         return votes, [f"votes of one voter on one {question} differ in '{part}': each of its values is an item"]
+    if (votes["annotator"] != NOBODY).all():  # voters without a name are several
+        vote = pl.Series("_vote", _votes_of(votes, in_order=True))
+        if not any_twice(vote.to_numpy()):
+            return votes, []  # one vote in each order, which is a condition
     votes = votes.with_columns(vote).with_columns(repeat=pl.int_range(1, pl.len() + 1).over("_vote")).drop("_vote")
     return votes, ["several votes of one voter on one item are numbered in the order of the table (repeat)"]
 
