@@ -901,7 +901,7 @@ QUESTIONS = (
          **{name: [] for name in ("min_agreement_ratio", "analysis", "analyses")},
          **{name: [] for name in ("score", "similarity", "alpha", "min_items", "min_humans", "normalise", "ties",
                                   "min_class", "quality", "repeats")},
-         "power": [0.5], "n_studies": [40], "seed": [1]},
+         "n_verdicts": [3], "power": [0.5], "n_studies": [40], "seed": [1]},
         {"n_items": (40,), "epsilon": 0.1, "n_studies": 60, "categories": "1-5"}, takes_labels=False,
     ),
     Question(

@@ -8,6 +8,7 @@ from types import SimpleNamespace
 
 import pytest
 
+import assay
 from assay import errors
 from assay.errors import AssayError, ChangedStudyError, DataError, DesignError, JudgeError, MissingExtra, StudyError
 
@@ -126,3 +127,14 @@ def test_counted_by_hand():
     assert errors.counted(0, "label") == "0 labels"
     assert errors.counted(12345, "label") == "12,345 labels"
     assert [errors.counted(n, "person") for n in (1, 2)] == ["1 person", "2 people"]
+
+
+@pytest.mark.parametrize("missing", ["pandas", "pyarrow"])
+def test_to_pandas_names_the_packages_that_it_requires(monkeypatch, missing):
+    labels = assay.simulate(n_items=10, seed=1)
+    result = assay.agreement(labels, method="none")
+    monkeypatch.setitem(sys.modules, missing, None)
+    for made in (labels, result):
+        with pytest.raises(MissingExtra) as caught:
+            made.to_pandas()
+        assert str(caught.value) == "to_pandas() requires pandas and pyarrow: python -m pip install pandas pyarrow"

@@ -9,12 +9,17 @@ import pytest
 
 import assay
 from assay import looking
+from assay.data import words
 from assay.errors import AssayError
 from assay.looking import Analysis, possible_slips, supported_analyses
+from assay.replacement.panel import AltTestSettings
 
 
 def analyses(labels: assay.Annotations) -> dict[str, tuple[bool, str]]:
     return {one.name: (one.supported, one.detail) for one in supported_analyses(labels)}
+
+
+FEW = "; no annotator has the required 30 comparable items"
 
 
 def table(
@@ -30,7 +35,7 @@ def table(
 def test_supported_analyses_of_table():
     found = analyses(table(lesson=["a", "b", "c", "d"] * 2, id=list(range(8)), same=["x"] * 8))
     assert found == {
-        "replacement_test": (True, "m"),
+        "replacement_test": (True, "m" + FEW),
         "agreement": (True, "6 items with at least two labels"),
         "rating_scales": (False, "no column with the scale"),
         "pairwise_votes": (False, "labels are not first, second or tie"),
@@ -273,7 +278,7 @@ def test_supported_analyses_of_small_tables():
 
 
 def test_supported_analyses_name_three_judges():
-    assert analyses(table(judges=("m1", "m2", "m3", "m4")))["replacement_test"] == (True, "m1, m2, m3 and 1 more")
+    assert analyses(table(judges=("m1", "m2", "m3", "m4")))["replacement_test"] == (True, "m1, m2, m3 and 1 more" + FEW)
     assert possible_slips(table(prompt=["same"] * 8), ()) == []
     # If there are two texts, the one that two items share is a possible slip.
     assert possible_slips(table(prompt=["same"] * 2 + ["other"] + [None] * 5), ()) == [
@@ -468,6 +473,41 @@ def test_look_counts_annotators_per_item_and_items_per_annotator():
     assert "2 items with human labels: 1 annotator per item, 2 items per annotator." in alone
     judges = assay.look(frame.filter(pl.col("annotator") == "gpt-4o"), judges=["gpt-4o"], scale="1-5").summary()
     assert "with human labels" not in judges
+
+
+def test_look_counts_within_each_criterion():
+    """Three annotators label 40 items in turn: 40 items of each in all, 13 or 14 of each on a criterion."""
+    rows = [(f"i{i:02}", "gpt-4o", 1 + i % 5, one) for i in range(40) for one in ("depth", "tone")]
+    rows += [(f"i{i:02}", who, 1 + (i + k) % 5, "tone") for i in range(40) for k, who in enumerate("abc")]
+    rows += [(f"i{i:02}", "abc"[(i + k) % 3], 1 + i % 5, "depth") for i in range(40) for k in range(2)]
+    frame = pl.DataFrame(rows, schema=["item", "annotator", "label", "criterion"], orient="row")
+    found = assay.look(frame, judges=["gpt-4o"], scale="1-5")
+    assert (
+        "40 items with human labels: within each criterion, 2 to 3 annotators per item, 26 to 40 items per annotator."
+        in found.summary()
+    )
+    assert f"✓ replacement test (gpt-4o{FEW} on depth)" in found.summary()
+    assert found.analyses[0] == Analysis("replacement_test", True, "few_items_of", ("gpt-4o",), criteria=("depth",))
+    alone = assay.look(frame.filter((pl.col("annotator") != "a") | (pl.col("criterion") == "tone"))).analyses
+    assert next(one for one in alone if one.name == "agreement").number == 40
+    tone = frame.filter(pl.col("criterion") == "tone").drop("criterion")
+    assert "✓ replacement test (gpt-4o)" in assay.look(tone, judges=["gpt-4o"], scale="1-5").summary()
+    assert AltTestSettings(epsilon=0.1).min_items == words.REQUIRED_ITEMS
+
+
+def test_g_study_of_items_by_raters_needs_no_nested_column():
+    assert analyses(table())["g_study"] == (True, "items × raters")
+    assert assay.g_study(table(), design="i x r", object="i", facets={"i": "item", "r": "annotator"}).table.height
+    alone = analyses(table(people=1, judges=()))["g_study"]
+    assert alone == (False, "no nested column, and fewer than two items with at least two labels")
+    words_of = assay.read(
+        pl.DataFrame({"item": [*"abcabc"], "annotator": [*"pppqqq"], "label": ["good", "bad", "fair"] * 2}),
+        humans=["p", "q"],
+    )
+    assert analyses(words_of)["g_study"] == (False, "labels are not numbers")
+    # A column of a judge's labels, one per item, has no items nested in it.
+    copied = table(GPT_tone=[1, 2, 3, 4, 5, 1, 2, 3], lesson=["x", "y"] * 4)
+    assert analyses(copied)["g_study"] == (True, "by lesson")
 
 
 @pytest.mark.slow

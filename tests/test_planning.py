@@ -565,3 +565,14 @@ def test_unknown_judge_of_pilot_is_refused():
 @pytest.mark.parametrize(("name", "further"), each_kept(questions_of("planning")))
 def test_answers_are_those_of_before(name: str, further: bool) -> None:
     assert not differences_from_kept(name, further)
+
+
+def test_holm_adjusted_plan_tests_at_alpha_by_number():
+    options = {"n_items": (60, 120), "epsilon": 0.2, "judge_noise": 0.25, "n_studies": 300, "seed": 2}
+    adjusted = assay.plan.alt_test(**options, n_verdicts=4)
+    at_level = assay.plan.alt_test(**options, alpha=0.05 / 4)
+    # The agreement of the annotators is tested at alpha in both.
+    assert adjusted.table.equals(at_level.table)
+    assert (adjusted.table["estimate"] < assay.plan.alt_test(**options).table["estimate"]).all()
+    assert "; Holm-adjusted for 4 verdicts." in adjusted.summary()
+    assert "|verdicts:4|" in adjusted.signature

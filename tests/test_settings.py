@@ -239,6 +239,7 @@ OPTIONS = {
         "prior": "None >= 0 <= 1 hidden",
         "spread": "0.0 >= 0",
         "labels_per_item": "None >= 2",
+        "n_verdicts": "1 >= 1 as 'verdicts'",
         "pilot": "None hidden first",
         "power": "0.8 > 0 < 1 first",
         "n_studies": "1000 >= 1 always as 'studies'",

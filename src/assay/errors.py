@@ -101,6 +101,16 @@ def require_installed(modules: Iterable[str], extra: str, purpose: str) -> None:
             raise _missing_extra(extra, purpose)
 
 
+PANDAS = ("pandas", "pyarrow")
+"""The packages that Polars needs to convert a frame to pandas."""
+
+
+def require_packages(names: Sequence[str], purpose: str) -> None:
+    """Raise an error with the command that installs packages that are not part of an extra, if one is missing."""
+    if any(sys.modules[name] is None if name in sys.modules else not importlib.util.find_spec(name) for name in names):
+        raise MissingExtra(f"{purpose} requires {' and '.join(names)}: python -m pip install {' '.join(names)}")
+
+
 def _missing_extra(extra: str, purpose: str) -> MissingExtra:
     return MissingExtra(f"{purpose} needs more than the base install: {install_command(extra)}")
 

@@ -48,6 +48,8 @@ class Analysis:
         The judges or columns that the reason refers to.
     number : int or None
         The number of items or annotators that the reason refers to.
+    criteria : tuple of str
+        The criteria that the reason refers to.
     """
 
     name: str
@@ -55,11 +57,12 @@ class Analysis:
     reason: str = ""
     names: tuple[str, ...] = ()
     number: int | None = None
+    criteria: tuple[str, ...] = ()
 
     @property
     def detail(self) -> str:
         """The reason in words."""
-        return words.analysis_detail(self.reason, self.names, self.number)
+        return words.analysis_detail(self.reason, self.names, self.number, self.criteria)
 
 
 @dataclass(repr=False, frozen=True, eq=False)
@@ -234,13 +237,17 @@ class Look:
 
 
 def _human_counts(labels: Annotations) -> list[str]:
-    """One line with the numbers of annotators of an item and of items of an annotator; none without annotators."""
-    pairs = labels.labels.filter(pl.col("annotator").is_in(labels.humans)).select("item", "annotator").unique()
+    """One line with the numbers of annotators of an item and of items of an annotator; none without annotators.
+
+    Each criterion is counted separately, because each is tested separately.
+    """
+    of_one = _criterion(labels)
+    pairs = labels.labels.filter(pl.col("annotator").is_in(labels.humans)).select("item", "annotator", *of_one).unique()
     if not pairs.height:
         return []
-    of_item, of_annotator = (pairs[column].value_counts()["count"] for column in ("item", "annotator"))
-    ends = [(int(one.min()), int(one.max())) for one in (of_item, of_annotator)]  # type: ignore[arg-type]
-    return [words.human_counts_line(of_item.len(), *ends)]
+    counts = [pairs.group_by(column, *of_one).len()["len"] for column in ("item", "annotator")]
+    of_item, of_annotator = ((int(one.min()), int(one.max())) for one in counts)  # type: ignore[arg-type]
+    return [words.human_counts_line(pairs["item"].n_unique(), of_item, of_annotator, len(labels.criteria))]
 
 
 _LABELS: tuple[RoleKind, ...] = ("person", "judge")
@@ -449,11 +456,11 @@ def supported_analyses(labels: Annotations, gold: Collection[str] = ()) -> list[
     scales = list(labels.scales.values())
     odd = any(isinstance(s, OddOneOut) for s in scales)
     texts = any(isinstance(s, Text) for s in scales)
-    by = pl.col("annotator")
-    raters = labels.labels.group_by("item").agg(by.n_unique().alias("n"))["n"]
-    together = int((raters >= 2).sum())
+    raters = labels.labels.group_by("item", *_criterion(labels)).agg(pl.col("annotator").n_unique())
+    together = raters.filter(pl.col("annotator") >= 2)["item"].n_unique()
     columns = [c for c in labels.items.columns if c not in ("item", *labels.technical_columns, *gold)]
-    nested = [c for c in columns if 1 < labels.items[c].n_unique() < labels.n_items]
+    copied = {c for c in model_names(columns) if _holds_labels(labels, c)}
+    nested = [c for c in columns if 1 < labels.items[c].n_unique() < labels.n_items and c not in copied]
     groups = [c for c in nested if labels.items[c].n_unique() <= 6]
     varied = [c for c in (*labels.conditions, "scale", "range") if c in labels.labels.columns]
     ranges = [c for c in varied if c in ("scale", "range") or _names_ranges(labels.labels[c])]
@@ -464,10 +471,19 @@ def supported_analyses(labels: Annotations, gold: Collection[str] = ()) -> list[
         Analysis("rating_scales", bool(ranges), "" if ranges else "no_scale_column"),
         *_choices(labels, odd=odd),
         *([_separability(labels)] if texts and labels.has_repeats else []),
-        Analysis("g_study", bool(nested), "by_column" if nested else "no_nested_column", tuple(nested)),
+        _g_study(labels, nested, together),
         _fairness(labels, groups),
         _corrected_estimates(labels),
     ]
+
+
+def _g_study(labels: Annotations, nested: list[str], together: int) -> Analysis:
+    """A G-study of items by raters, the simplest design, or with the columns in which items are nested."""
+    if not all(scale.numeric for scale in labels.scales.values()):
+        return Analysis("g_study", False, "labels_not_numeric")
+    if nested:
+        return Analysis("g_study", True, "by_column", tuple(nested))
+    return Analysis("g_study", together > 1, "items_by_raters" if together > 1 else "no_nested_column")
 
 
 def _replacement_test(labels: Annotations, *, odd: bool) -> Analysis:
@@ -476,8 +492,37 @@ def _replacement_test(labels: Annotations, *, odd: bool) -> Analysis:
         reason = "judge_unspecified" if not judges else "too_few_humans" if humans < 2 else "odd_one_out_choices"
         names = () if judges else model_names([c for c in labels.items.columns if c != "item"])
         return Analysis("replacement_test", False, reason, tuple(name for name in names if _holds_labels(labels, name)))
-    few = humans < words.RECOMMENDED_HUMANS
-    return Analysis("replacement_test", True, "few_humans" if few else "judges", judges, humans if few else None)
+    if humans < words.RECOMMENDED_HUMANS:
+        return Analysis("replacement_test", True, "few_humans", judges, humans)
+    few = _criteria_of_few_items(labels)
+    if not few:
+        return Analysis("replacement_test", True, "judges", judges)
+    every = len(few) == max(1, len(labels.criteria))
+    return Analysis("replacement_test", True, "few_items" if every else "few_items_of", judges, criteria=few)
+
+
+def _criteria_of_few_items(labels: Annotations) -> tuple[str, ...]:
+    """The criteria on which no annotator has enough items to compare with a judge; an empty name without criteria.
+
+    An item can be compared if the judge, the annotator and another annotator labelled it.
+    """
+    of_one = _criterion(labels)
+    pairs = labels.labels.select("item", "annotator", *of_one).unique()
+    human = pl.col("annotator").is_in(labels.humans)
+    several = pl.col("annotator").n_unique() >= 2
+    judged = pairs.filter(pl.col("annotator").is_in(labels.judges)).rename({"annotator": "judge"})
+    people = pairs.filter(human).filter(several.over("item", *of_one))
+    counts = people.join(judged, on=["item", *of_one]).group_by("annotator", "judge", *of_one).len()
+    enough = counts.filter(pl.col("len") >= words.REQUIRED_ITEMS)
+    if not labels.criteria:
+        return () if enough.height else ("",)
+    tested = set(enough["criterion"])
+    return tuple(name for name in labels.criteria if name not in tested)
+
+
+def _criterion(labels: Annotations) -> list[str]:
+    """The column of the criterion, if there are criteria."""
+    return ["criterion"] if labels.criteria else []
 
 
 def _holds_labels(labels: Annotations, column: str) -> bool:

@@ -134,6 +134,11 @@ class PlanSettings(RuleSettings):
         first=True,
     )  # fmt: skip
     judge: str | None = option(None, "Judge of the pilot.", details="Required if the pilot has several judges.")
+    n_verdicts: int = option(
+        1, "Number of verdicts that are Holm-adjusted together: judges times criteria.", low=1, key="verdicts",
+        details="Each study is tested at alpha / n_verdicts, the first step of Holm's method: a lower limit of the "
+        "power of each verdict.",
+    )  # fmt: skip
     power: float = option(0.8, "Required power.", above=0, below=1, details="For `AltTestPlan.smallest`.", first=True)
     n_studies: int = option(
         1000, "Number of simulated studies.", low=1, key="studies", always=True,
@@ -287,7 +292,8 @@ class AltTestPlan(Result):
         lines += [f"{line}." for line in self.assumptions]
         lines.append(
             f"Verdict at α = {self.settings.alpha:g}: non-inferior to {100 * self.settings.threshold:g}% of annotators "
-            f"and agreement ratio above {self.settings.min_agreement_ratio:g}; score {self.score}. "
+            f"and agreement ratio above {self.settings.min_agreement_ratio:g}; score {self.score}"
+            f"{_adjusted(self.settings.n_verdicts)}. "
             f"Monte Carlo error at most {1.96 * 0.5 / np.sqrt(self.n_studies):.2f}."
         )
         for (annotators,), part in self.outcomes.group_by("n_annotators", maintain_order=True):
@@ -662,7 +668,7 @@ def _end_studies(studies: SimulatedStudies, settings: PlanSettings) -> tuple[Any
         if ranked.any():
             p[ranked] = decision.wilcoxon_p(counts[ranked][:, 0], epsilon)[0]
         winning.append((decision.by_rejects(p, s.fdr) * weight).sum(axis=-1))
-        ends.append(studies.ends(s, epsilon))
+        ends.append(studies.ends(s, epsilon, s.level / settings.n_verdicts))
     passing = decision.passes(np.array(winning), s.threshold) & tested.any(axis=-1)
     rho = average_advantage(counts)
     return np.array(ends), np.array(winning), passing, rho, tested.mean(axis=-1), ranked.any(axis=-1)
@@ -681,6 +687,11 @@ def _range(row: Mapping[str, Any]) -> str:
     if high is None:
         return f" (80% range: {low:,} or more)"
     return f" (80% range: {low:,}–{high:,})"
+
+
+def _adjusted(n_verdicts: int) -> str:
+    """The adjustment for several verdicts, in words."""
+    return f"; Holm-adjusted for {n_verdicts} verdicts" if n_verdicts > 1 else ""
 
 
 def _list(values: Floats) -> str:

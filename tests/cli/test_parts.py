@@ -190,6 +190,64 @@ def test_plan_of_study_includes_judges_and_items(run: Run, study: Path) -> None:
     )
 
 
+def test_plan_of_study_compares_margins_on_its_scale(run: Run, study: Path) -> None:
+    code, out, said = run("plan", "alt-test", "--study", study, "--n-studies", "20", "--json")
+    assert code == 0
+    assert "no plan is written: choose one margin, with --expertise or --epsilon" in said
+    assert not (study / "plan.yaml").exists()
+    found = json.loads(out)
+    assert found["score"] == "neg_rmse"
+    assert found["assumptions"][0].startswith("Simulated studies, labels a whole number from 1 to 5;")
+    assert {row["epsilon"] for row in found["table"]} == {0.1, 0.15, 0.2}
+    assert sorted({row["n_items"] for row in found["table"]}) == [48, 50, 75, 100, 150, 200, 300, 500]
+    code, _, said = run("plan", "alt-test", "--study", study, "--write", study / "mine.yaml", "--n-studies", "20")
+    assert code == 2
+    assert "a plan file has one epsilon" in said
+
+
+def test_plan_of_study_adjusts_for_its_verdicts(run: Run, study: Path) -> None:
+    other = {"name": "depth", "text": "How deep?", "scale": "1-5", "show": ["text"]}
+    asked = yaml.safe_load((study / "study.yaml").read_text())["questions"]
+    rewrite(study, questions=[*asked, other])
+    found = [
+        json.loads(
+            run("plan", "alt-test", *one, "--epsilon", ".2", "--n-items", "100", "--n-studies", "200", "--json")[1]
+        )
+        for one in (("--study", study), ("--categories", "1-5"), ("--categories", "1-5", "--alpha", "0.025"))
+    ]
+    assert found[0]["settings"]["n_verdicts"] == 2  # one judge, two questions
+    assert found[0]["settings"]["alpha"] == 0.05
+    power = [one["table"][0]["estimate"] for one in found]
+    assert power[0] == power[2] < power[1]
+
+
+def test_plan_of_study_warns_of_low_power_and_larger_plan_names_no_items(run: Run, study: Path) -> None:
+    plan = ("plan", "alt-test", "--study", study, "--expertise", "crowd", "--n-studies", "20")
+    said = run(*plan, "--judge-noise", "0.9")[2]
+    assert "48 items give power 0.00, and 0.80 is required; compare larger numbers, such as --n-items" in said
+    assert "names" in yaml.safe_load((study / "plan.yaml").read_text())
+    (study / "plan.yaml").unlink()
+    assert "is required" not in run(*plan, "--judge-noise", "0.1", "--n-items", "500")[2]
+    content = yaml.safe_load((study / "plan.yaml").read_text())
+    assert content["items"] == 500
+    assert "names" not in content
+
+
+def test_plan_of_study_with_two_scales_asks_for_one(run: Run, study: Path) -> None:
+    other = {"name": "toxic", "text": "Toxic?", "scale": ["yes", "no"], "show": ["text"]}
+    asked = yaml.safe_load((study / "study.yaml").read_text())["questions"]
+    rewrite(study, questions=[*asked, other, {"name": "why", "text": "Why?", "scale": "text", "show": ["text"]}])
+    plan = ("plan", "alt-test", "--study", study, "--n-studies", "20")
+    code, _, said = run(*plan)
+    assert code == 2
+    assert "are on ordinal:1-5 (stars), nominal:yes,no (toxic): choose it with --categories" in " ".join(said.split())
+    assert run(*plan, "--categories", "1-5")[0] == 0
+    rewrite(study, questions=[{"name": "why", "text": "Why?", "scale": "text", "show": ["text"]}])
+    code, _, said = run(*plan)
+    assert code == 2
+    assert "are on text (why)" in " ".join(said.split())
+
+
 @pytest.mark.slow
 def test_plan_of_split_study_uses_test_items(run: Run, study: Path) -> None:
     run("study", "split", study)
@@ -258,7 +316,8 @@ def test_report_names_answers_before_plan(run: Run, study: Path) -> None:
     assert "before the plan" not in written("2001-01-01 10:00 UTC")
     assert "before the plan" not in written("in spring")
     # Of test items: three people's and the judge's; what prompts were tuned on was there before for good.
-    assert "144 answers saved before the plan was written." in written("2999-01-01 10:00 UTC")
+    for moment in ("2999-01-01 10:00 UTC", "2999-01-01 10:00:30 UTC"):  # plans of earlier versions have minutes
+        assert "144 answers saved before the plan was written." in written(moment)
 
 
 def test_parts_versions_and_analyses_on_both_databases(run: Run, study: Path, url: str) -> None:

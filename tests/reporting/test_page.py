@@ -394,6 +394,20 @@ def test_names_and_options_break_only_if_they_fit_no_line(browser: Any, written:
     page.context.close()
 
 
+@pytest.mark.served
+@pytest.mark.parametrize("width", [700, 980, 1000, 1060, 1089, 1400])
+def test_names_of_the_card_are_not_broken_by_letters(browser: Any, written: Path, width: int) -> None:
+    page = opened(browser, written, width)
+    names = page.locator("table.card th[scope=row]")
+    assert names.count() == 3
+    for name in names.all():
+        box = name.bounding_box()
+        assert box["width"] >= 150, name.inner_text()
+        assert box["height"] < 70, name.inner_text()  # at most two lines
+    assert page.evaluate("document.documentElement.scrollWidth") <= width
+    page.context.close()
+
+
 def test_words_with_hyphens_are_kept_whole_and_escaped() -> None:
     kept = '<span class="unbroken">&lt;a-b&gt;</span> is <span class="unbroken">--judges</span>  - 1 − 2 &amp; -x'
     assert str(keep_whole("<a-b> is --judges  - 1 − 2 & -x")) == kept

@@ -76,7 +76,8 @@ def test_gate_has_four_statuses(folder, text, judge, labels, status, code, words
     assert f"assay gate: {status}" in comment
     suite = ET.fromstring(found.junit())
     assert int(suite.get("tests")) == len(found.checks)
-    assert (suite.find(".//failure") is not None) == (code == 1)
+    failures = [one.get("type") for one in suite.iter("failure")]
+    assert (failures != [], "undecided" in failures) == (code in (1, 2), code == 2)
     assert (suite.find(".//error") is not None) == (code == 3)
     json.dumps(found.to_dict(), allow_nan=False)
 
@@ -165,6 +166,31 @@ def test_gate_explains_missing_policy(tmp_path):
     found = assay.gate(str(tmp_path / "assay.toml"))
     assert found.exit_code == 3
     assert "as in examples/assay.toml" in found.summary()
+
+
+def test_gate_json_has_the_numbers_of_the_verdict(folder):
+    drifted = VERDICT + "[drift]\nbefore = 'labels.csv'\nmost = 0.1\n[[estimate]]\nat_least = 1\n"
+    made = assay.gate(policy(folder, drifted, "coin"))
+    labels = assay.read(folder / "labels.csv", judges=["good", "coin"], scale="1-5")
+    test = assay.alt_test(labels, "coin", expertise="crowd")
+    tests = test.verdict_tests
+    row, drift, mean = made.to_dict()["table"]
+    assert row["quantity"] == "agreement_ratio"
+    assert (row["estimate"], row["verdict"], row["epsilon"]) == (test.agreement_ratio.estimate, "do_not_replace", 0.1)
+    assert [row[f"p_{name}"] for name in ("noninferior", "item_level", "ratio_above")] == [
+        tests.p_noninferior, tests.p_item_level, tests.p_ratio_above,
+    ]  # fmt: skip
+    assert (row["advantage_probability"], row["winning_rate"]) == (test.advantage_probability.estimate, 0.0)
+    assert (drift["quantity"], mean["quantity"], drift["verdict"], mean["epsilon"]) == (
+        "judge drift",
+        "mean",
+        None,
+        None,
+    )
+    first, *others = made.to_dict()["checks"]
+    assert (first["test"]["verdict"], first["test"]["reason"]) == ("do_not_replace", "worse_than_half")
+    assert first["test"]["table"] == json.loads(json.dumps(test.to_dict()["table"]))
+    assert [one["test"] for one in others] == [None, None]
 
 
 @pytest.mark.slow
@@ -381,19 +407,19 @@ def test_gate_summary_has_a_line_per_check(status, words):
     ]
 
 
-def test_gate_junit_counts_failures_errors_and_skipped():
+def test_gate_junit_counts_undecided_checks_as_failures():
     suite = ET.fromstring(answer("error", *CHECKS).junit())
-    assert [suite.get(name) for name in ("tests", "failures", "errors", "skipped")] == ["4", "1", "1", "1"]
+    assert [suite.get(name) for name in ("tests", "failures", "errors", "skipped")] == ["4", "2", "1", "0"]
     cases = {case.get("name"): case for case in suite}
     assert list(cases) == ["verdict", "drift", "estimate <1>", "estimate 2"]
     assert cases["verdict"].find("system-out").text == "m: replace."
-    for name, kind, words in (
-        ("drift", "skipped", "a | b. About 50 anchor items."),
-        ("estimate <1>", "failure", "too low."),
-        ("estimate 2", "error", "no file."),
+    for name, kind, status, words in (
+        ("drift", "failure", "undecided", "a | b. About 50 anchor items."),
+        ("estimate <1>", "failure", "fail", "too low."),
+        ("estimate 2", "error", "error", "no file."),
     ):
         (only,) = cases[name]
-        assert (only.tag, only.get("message")) == (kind, words)
+        assert (only.tag, only.get("type"), only.get("message")) == (kind, status, words)
 
 
 def test_gate_table_has_estimates_or_reasons():

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from contextlib import nullcontext
+from datetime import UTC, datetime
 from functools import cache
 from pathlib import Path
 from types import SimpleNamespace
@@ -98,6 +99,14 @@ def test_preregistration_rejects_undecided_plan(options, words):
 def test_read_plan_with_ones(tmp_path):
     plan = Preregistration.read(written(tmp_path, items=1, annotators=1, looks=1))
     assert (plan.n_items, plan.n_annotators, plan.looks) == (1, 1, 1)
+
+
+def test_plan_file_has_seconds(tmp_path):
+    """With minutes, answers of the minute before the plan would count as later ones."""
+    before = datetime.now(UTC)
+    plan = plain_plan().write(tmp_path / "plan.yaml")
+    written = datetime.strptime(plan.written, "%Y-%m-%d %H:%M:%S UTC").replace(tzinfo=UTC)
+    assert before.replace(microsecond=0) <= written <= datetime.now(UTC)
 
 
 def test_write_rejects_existing_plan(tmp_path):

@@ -31,11 +31,12 @@ def plan(
     write
         Write a preregistered plan to this file, for assay report --plan; with --study, plan.yaml in its folder.
     study
-        Study folder: its questions, judges, prompts and items are part of the plan that --write saves.
+        Study folder: its scale, and the numbers of its items, judges and questions are the defaults. With one margin
+        (--expertise or --epsilon), the plan is written with its questions, judges, prompts and items.
     """
     from assay.planning import plan_alt_test
     from assay.study import PLAN_FILE
-    from assay.verdict.preregistration import Preregistration
+    from assay.verdict.preregistration import Preregistration, plan_options
 
     given = ask.options.options()
     names = tested.names()
@@ -43,14 +44,15 @@ def plan(
     if study is not None:
         from assay.study.definition import load_study
 
-        decided, write = load_study(study), write or study / PLAN_FILE
-        given.setdefault("n_items", len(decided.tested_items()))
-        given.setdefault("analyses", decided.config.analyses or 1)
+        decided = load_study(study)
+        write = write or (study / PLAN_FILE if {"epsilon", "expertise"} & set(given) else None)
     ask.to(write, pilot, force=True, suffixes=(".yaml", ".yml"))  # a plan refuses to be overwritten
     _refuse_unread(ask, pilot)
     if pilot is not None:
         given["pilot"] = ask.labels.read(pilot)
         names = names and tested.among(given["pilot"])
+    if decided is not None:
+        given = plan_options(decided, given, names or ())
     if names and (write is None or pilot is not None):
         if len(names) > 1:
             raise AssayError(f"plan alt-test requires one judge of the pilot; --only names {len(names)}")
@@ -61,6 +63,14 @@ def plan(
     ask.output.show(found)
     if made is not None:
         note(f"preregistered: {made.summary()}; written to {made.source}")
+        power = float(found.table.filter(n_items=made.n_items)["estimate"][0])
+        if power < found.power:
+            note(
+                f"{made.n_items:,} items give power {power:.2f}, and {found.power:.2f} is required; compare larger "
+                "numbers, such as --n-items 100,200,400, before you collect labels"
+            )
+    elif study is not None:
+        note("no plan is written: choose one margin, with --expertise or --epsilon")
 
 
 def validate(*, pilot: Annotated[str | None, Parameter(group="The plan")] = None, ask: Ask = ASK) -> None:

@@ -33,7 +33,7 @@ from assay.data.names import (
 )  # fmt: skip
 from assay.data.scales import Interval, Label, Preference, Scale, scale_named
 from assay.data.structure.probabilities import PREFIXES, probability_columns
-from assay.errors import DataError, DesignError, counted, listing, no_attribute, unknown
+from assay.errors import PANDAS, DataError, DesignError, counted, listing, no_attribute, require_packages, unknown
 from assay.estimation.options import one_of, question_of_two
 from assay.reporting.tables import printable
 
@@ -162,7 +162,8 @@ class Annotations:
         return table.select(*first, *sorted(c for c in table.columns if c not in first))
 
     def to_pandas(self) -> Any:
-        """Return the rows of `to_polars` as a pandas data frame."""
+        """Return the rows of `to_polars` as a pandas data frame; requires pandas and pyarrow."""
+        require_packages(PANDAS, "to_pandas()")
         return self.to_polars().to_pandas()
 
     def __getattr__(self, name: str) -> Any:

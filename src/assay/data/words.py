@@ -59,7 +59,9 @@ _REASONS = {
     "read_as_votes": "set scale='preference'",
     "not_triplets": "labels are not A, B or C",
     "read_as_triplets": "set scale='odd-one-out'",
-    "no_nested_column": "no nested column",
+    "no_nested_column": "no nested column, and fewer than two items with at least two labels",
+    "labels_not_numeric": "labels are not numbers",
+    "items_by_raters": "items × raters",
     "no_group_column": "no group column",
     "all_items_human_labelled": "every item has human labels; add items that only the judge has labelled",
 }
@@ -67,6 +69,9 @@ _REASONS = {
 
 RECOMMENDED_HUMANS = 3
 """Human annotators from which a verdict is likely: with two, each is compared with only one other."""
+
+REQUIRED_ITEMS = 30
+"""Comparable items of an annotator that the replacement test requires by default (its `min_items`)."""
 
 
 def role_note(role: str, columns: Sequence[str], reason: str) -> str:
@@ -85,7 +90,7 @@ def role_note(role: str, columns: Sequence[str], reason: str) -> str:
     return f"{names} {_NOTES[role]}" + (f": {reason}" if reason and role in _WITH_REASON else "")
 
 
-def analysis_detail(reason: str, names: Sequence[str], number: int | None) -> str:
+def analysis_detail(reason: str, names: Sequence[str], number: int | None, criteria: Sequence[str] = ()) -> str:
     """Return the words in brackets after the name of an analysis.
 
     Parameters
@@ -96,12 +101,17 @@ def analysis_detail(reason: str, names: Sequence[str], number: int | None) -> st
         Judges or columns.
     number : int or None
         The number of items or annotators.
+    criteria : sequence of str
+        Criteria.
     """
     if reason in _REASONS:
         return _REASONS[reason].replace("[...]", str(list(names) or "[...]"))
     listed = listing(names, 3)
     if reason == "few_humans":
         return f"{listed}; {number} human annotators, at least {RECOMMENDED_HUMANS} are recommended"
+    if reason in ("few_items", "few_items_of"):
+        on = f" on {listing(criteria, 3)}" if reason == "few_items_of" else ""
+        return f"{listed}; no annotator has the required {REQUIRED_ITEMS} comparable items{on}"
     if reason == "items_with_two_labels":
         return f"{counted(number or 0, 'item')} with at least two labels"
     if reason == "items_without_human_labels":
@@ -114,12 +124,19 @@ def analysis_line(name: str, supported: bool, detail: str) -> str:
     return f"{'✓' if supported else '–'} {ANALYSES[name]}" + (f" ({detail})" if detail else "")
 
 
-def human_counts_line(n_items: int, of_item: tuple[int, int], of_annotator: tuple[int, int]) -> str:
-    """Return the line on human labels, with the smallest and the largest number of annotators and of items."""
+def human_counts_line(
+    n_items: int, of_item: tuple[int, int], of_annotator: tuple[int, int], n_criteria: int = 0
+) -> str:
+    """Return the line on human labels, with the smallest and the largest number of annotators and of items.
+
+    With several criteria, the numbers are those within one of them.
+    """
     numbers = [f"{low:,}" if low == high else f"{low:,} to {high:,}" for low, high in (of_item, of_annotator)]
     noun = "annotator" if of_item == (1, 1) else "annotators"
+    within = "within each criterion, " if n_criteria > 1 else ""
     return (
-        f"{counted(n_items, 'item')} with human labels: {numbers[0]} {noun} per item, {numbers[1]} items per annotator."
+        f"{counted(n_items, 'item')} with human labels: {within}{numbers[0]} {noun} per item, {numbers[1]} items per "
+        "annotator."
     )
 
 

@@ -21,7 +21,7 @@ import numpy as np
 import polars as pl
 
 from assay._version import __version__
-from assay.errors import DesignError, counted, listing, no_attribute, unknown
+from assay.errors import PANDAS, DesignError, counted, listing, no_attribute, require_packages, unknown
 from assay.estimation.options import Settings, short
 from assay.reporting.tables import printable
 
@@ -179,7 +179,8 @@ class Result(ABC):
         return float(self.at().estimate)
 
     def to_pandas(self) -> Any:
-        """The table as a pandas data frame."""
+        """The table as a pandas data frame; requires pandas and pyarrow."""
+        require_packages(PANDAS, "to_pandas()")
         return self.table.to_pandas()
 
     def head(self, n: int = 5) -> pl.DataFrame:

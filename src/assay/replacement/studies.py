@@ -167,8 +167,11 @@ class SimulatedStudies:
         """Return which annotators have enough items: (studies, sizes, annotators)."""
         return np.asarray(self.counts.sum(axis=(-1, -2)) > max(settings.min_items, 2) - 0.5)
 
-    def ends(self, settings: AltTestSettings, epsilon: float) -> Ints:
-        """Return the verdict of each study, as the position in `decision.VERDICTS`: (studies, sizes)."""
+    def ends(self, settings: AltTestSettings, epsilon: float, level: float | None = None) -> Ints:
+        """Return the verdict of each study, as the position in `decision.VERDICTS`: (studies, sizes).
+
+        ``level`` is the level of each test; by default that of the settings.
+        """
         enough = self.tested(settings)
         p, reverse = (np.where(enough, one, np.nan) for one in self._p(self.counts, epsilon, self.clustering))
         as_good, worse, least, _ = decision.conjunctions(p, reverse, self.quality[:, None, :], settings.threshold)
@@ -179,7 +182,7 @@ class SimulatedStudies:
         few = decision.fewer_than_half(np.count_nonzero(enough, axis=-1), compared)
         as_good, worse = (np.where(few, 1.0, one) for one in (as_good, worse))
         above, below = self._p_ratio(as_good.shape)
-        ends = decision.verdicts(as_good, worse, above, below, settings.level)
+        ends = decision.verdicts(as_good, worse, above, below, settings.level if level is None else level)
         if not settings.balance:
             return ends
         # Studies that the test refuses with balance, as a class has too few items.

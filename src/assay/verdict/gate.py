@@ -10,7 +10,7 @@ import math
 import os
 import tomllib
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any, ClassVar, Literal
 from xml.sax.saxutils import escape, quoteattr
@@ -25,7 +25,7 @@ from assay.estimation.intervals import Estimate
 from assay.estimation.options import Settings, option, question_alone
 from assay.estimation.result import Result, Run, fingerprint_with
 from assay.reading import read
-from assay.replacement.alt_test import alt_test
+from assay.replacement.alt_test import AltTest, alt_test
 from assay.replacement.page import card
 from assay.replacement.panel import AltTestSettings
 from assay.replacement.words import evidence, limitations, verdict_line
@@ -76,6 +76,15 @@ class GateCheck:
         The result.
     advice : str
         How to make an undecided check conclusive.
+    found : Estimate or None
+        The estimate that is compared with the bounds of the policy.
+    n : int or None
+        Items of the estimate.
+    quantity : str
+        What is estimated: ``agreement_ratio`` (R, of a verdict), ``judge drift`` (the judge's change), or the quantity
+        of an estimate.
+    test : AltTest or None
+        The test behind a verdict: its code, p-values, rho, omega and epsilon.
     """
 
     name: str
@@ -84,6 +93,26 @@ class GateCheck:
     advice: str = ""
     found: Estimate | None = field(default=None, repr=False, metadata={"json": False})
     n: int | None = None
+    quantity: str = ""
+    test: AltTest | None = field(default=None, repr=False, compare=False)
+
+    def numbers(self) -> dict[str, Any]:
+        """The verdict and its numbers, null for other checks: code, p-values, rho, omega, epsilon."""
+        if self.test is None:
+            return dict.fromkeys(_NUMBERS)
+        test, tests = self.test, self.test.verdict_tests
+        values = (
+            *(test.verdict, tests.p_noninferior, tests.p_item_level, tests.p_ratio_above),
+            *(test.advantage_probability.estimate, test.winning_rate, test.epsilon),
+        )
+        return dict(zip(_NUMBERS, values, strict=True))
+
+
+_NUMBERS = (
+    *("verdict", "p_noninferior", "p_item_level", "p_ratio_above"),
+    *("advantage_probability", "winning_rate", "epsilon"),
+)  # fmt: skip
+"""Columns of `GateResult.table` about a verdict."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -113,17 +142,24 @@ class GateResult(Result):
 
     @property
     def table(self) -> pl.DataFrame:
-        """One row per check: ``check``, ``status``, ``estimate``, ``low``, ``high``, ``n``, ``reason``."""
+        """One row per check: ``check``, ``status``, ``estimate``, ``low``, ``high``, ``n``, ``reason``, ``quantity``.
+
+        ``estimate`` is the ``quantity`` that is checked; of a verdict R, the agreement ratio. A verdict also has its
+        code ``verdict``, the p-values of its three tests, ``advantage_probability`` (rho), ``winning_rate`` (omega)
+        and ``epsilon``; they are null for other checks.
+        """
         rows = [
             {
                 "check": one.name, "status": one.status,
                 **(dict.fromkeys(("estimate", "low", "high")) if one.found is None else one.found.row()), "n": one.n,
                 "reason": None if one.found is not None and math.isfinite(one.found.low) else one.words,
+                "quantity": one.quantity or None, **one.numbers(),
             }
             for one in self.checks
         ]  # fmt: skip
-        numbers = dict.fromkeys(("estimate", "low", "high"), pl.Float64)
-        return pl.DataFrame(rows, schema_overrides={**numbers, "n": pl.Int64, "reason": pl.String})
+        numbers = dict.fromkeys(("estimate", "low", "high", *_NUMBERS), pl.Float64)
+        texts = dict.fromkeys(("reason", "quantity", "verdict"), pl.String)
+        return pl.DataFrame(rows, schema_overrides={**numbers, "n": pl.Int64, **texts})
 
     def row_estimates(self) -> Sequence[Estimate | None]:
         """The estimate of each check."""
@@ -155,25 +191,30 @@ class GateResult(Result):
         return "\n".join([*lines, "", *notes, f"`{self.signature}`", ""])
 
     def junit(self) -> str:
-        """The checks as JUnit XML: ``fail`` is a failure, ``error`` an error, ``undecided`` skipped."""
-        number = {kind: sum(one.status == status for one in self.checks) for kind, status in _JUNIT.items()}
-        counts = " ".join(f'{kind}="{number[name]}"' for kind, name in (("failures", "failure"), ("errors", "error"),
-                                                                         ("skipped", "skipped")))  # fmt: skip
+        """The checks as JUnit XML: ``fail`` and ``undecided`` are failures of these types, ``error`` an error.
+
+        No check is skipped: as for the exit status and in pytest, only ``pass`` is a success.
+        """
+        kinds = [_JUNIT.get(one.status) for one in self.checks]
+        counts = f'failures="{kinds.count("failure")}" errors="{kinds.count("error")}" skipped="0"'
         lines = [
             '<?xml version="1.0" encoding="UTF-8"?>',
             f'<testsuite name="{GATE_MARK}" tests="{len(self.checks)}" {counts}>',
         ]
         for one in self.checks:
             found = f"{one.words} {one.advice}".strip()
-            kind = next((k for k, status in _JUNIT.items() if status == one.status), None)
+            kind = _JUNIT.get(one.status)
             body = (
-                f"<system-out>{escape(found)}</system-out>" if kind is None else f"<{kind} message={quoteattr(found)}/>"
+                f"<system-out>{escape(found)}</system-out>"
+                if kind is None
+                else f'<{kind} type="{one.status}" message={quoteattr(found)}/>'
             )
             lines.append(f'  <testcase classname="assay.gate" name={quoteattr(one.name)}>{body}</testcase>')
         return "\n".join([*lines, "</testsuite>", ""])
 
 
-_JUNIT: Mapping[str, Status] = {"failure": "fail", "error": "error", "skipped": "undecided"}
+_JUNIT: Mapping[Status, str] = {"fail": "failure", "undecided": "failure", "error": "error"}
+"""The element of each status in JUnit XML."""
 
 
 @question_alone(GateSettings)
@@ -269,7 +310,8 @@ def _checks(
         except AssayError as error:
             checks.append(GateCheck("verdict", "error", _sentence(str(error))))
     if "drift" in policy:
-        checks.append(_try_check("drift", lambda: _drift_check(policy, labels, folder, settings)))
+        moved = _try_check("drift", lambda: _drift_check(policy, labels, folder, settings))
+        checks.append(replace(moved, quantity=JUDGE if moved.found is not None else ""))
     for i, wanted in enumerate(policy.get("estimate", [])):
         name = f"estimate {wanted.get('name', i + 1)}"
         checks.append(_try_check(name, lambda wanted=wanted, name=name: _estimate_check(wanted, name, policy, labels)))
@@ -315,7 +357,9 @@ def _verdicts(policy: Mapping[str, Any], labels: Annotations) -> tuple[list[Gate
         limits = [f"Limits of the verdict: {one}." for one in limitations(test)]
         found = " ".join([verdict_line(test), *evidence(test), *limits])
         advice = "" if status == "pass" else " ".join(shown.advice.split())
-        checks.append(GateCheck(name, status, found, advice, test.agreement_ratio, test.n_items))
+        checks.append(
+            GateCheck(name, status, found, advice, test.agreement_ratio, test.n_items, "agreement_ratio", test)
+        )
     return checks, first
 
 
@@ -367,7 +411,7 @@ def _estimate_check(wanted: Mapping[str, Any], name: str, policy: Mapping[str, A
     line = lines[0]
     one = line.found
     if math.isnan(one.low):
-        return GateCheck(name, "undecided", _sentence(one.reason or "no interval"), "", one, line.n)
+        return GateCheck(name, "undecided", _sentence(one.reason or "no interval"), "", one, line.n, line.quantity)
     half = (one.high - one.low) / 2
     fails = (low is not None and one.high < low) or (high is not None and one.low > high)
     holds = (low is None or one.low >= low) and (high is None or one.high <= high) and (most is None or half <= most)
@@ -380,7 +424,7 @@ def _estimate_check(wanted: Mapping[str, Any], name: str, policy: Mapping[str, A
         room = min([*off, *([] if most is None else [most])])
         needed = math.ceil(line.n * (half / max(room, half / 10)) ** 2)
         advice = words.more_labels(max(needed - line.n, 1) if needed <= line.n_all else None)
-    return GateCheck(name, status, words.estimate_check(line.quantity, one, bounds), advice, one, line.n)
+    return GateCheck(name, status, words.estimate_check(line.quantity, one, bounds), advice, one, line.n, line.quantity)
 
 
 def _number(given: Mapping[str, Any], key: str, where: str) -> float | None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, fields, replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -105,6 +106,8 @@ class Preregistration:
             )
         test = settings.alt_test
         known = {} if study is None else study_facts(study, judges)
+        if study is not None and n_items != len(study.tested_items()):
+            del known["names"]  # items are added or omitted
         return cls(
             verdict={
                 n: _plain_value(getattr(test, n), n) for n in _deciding_options() if n in ALWAYS or n in test.changed()
@@ -277,7 +280,10 @@ _HEAD = """\
 # assay report LABELS --plan THIS_FILE lists the deviations.
 """
 
-_WHEN = "%Y-%m-%d %H:%M UTC"
+_WHEN = "%Y-%m-%d %H:%M:%S UTC"
+
+_TIMES = (_WHEN, "%Y-%m-%d %H:%M UTC")
+"""Formats of the time of writing; plans of earlier versions have minutes only."""
 
 _KEYS = (
     *("assay", "question", "written", "verdict", "items", "annotators", "looks", "criteria", "judges", "names"),
@@ -354,6 +360,41 @@ def study_facts(study: Study, judges: Sequence[str] = ()) -> dict[str, Any]:
     }
 
 
+def plan_options(study: Study, given: Mapping[str, Any], judges: Sequence[str] = ()) -> dict[str, Any]:
+    """Return the options of a sample-size plan, with those that a study decides: items, verdicts, analyses and scale.
+
+    Without a margin, a plan is a comparison of margins and sizes: the items of the study and larger numbers.
+
+    Raises
+    ------
+    DesignError
+        If the questions have several scales, or none that can be simulated, and ``given`` has no ``categories``.
+    """
+    from assay.planning import SIZES
+    from assay.study.schema import scale_of
+
+    asked = {question.name: scale_of(question.scale) for question in study.config.questions}
+    simulated = {name: scale for name, scale in asked.items() if scale.categories or scale.bounds}
+    n_items = len(study.tested_items())
+    larger = [] if {"epsilon", "expertise"} & set(given) else [size for size in SIZES if size > n_items]
+    decided: dict[str, Any] = {
+        "n_items": [n_items, *larger] if larger else n_items,
+        "n_verdicts": max(1, len(judges or study.judge_names) * len(simulated)),
+        "analyses": study.config.analyses or 1,
+    }
+    if "categories" not in given and given.get("pilot") is None:
+        scales = {scale.spec for scale in simulated.values()}
+        if len(scales) != 1:
+            shown = listing([f"{scale.spec} ({name})" for name, scale in (simulated or asked).items()], 4)
+            raise DesignError(
+                f"a plan simulates labels on one scale, and the questions of '{study.folder}' are on {shown}: choose "
+                "it with categories=...",
+                option="categories",
+            )
+        decided["categories"] = scales.pop()
+    return {**decided, **given}
+
+
 # -- notices before a verdict --------------------------------------------------------------------------
 
 
@@ -407,13 +448,19 @@ def before_verdict(
 
 def _late(planned: Preregistration, study: Study) -> list[str]:
     """A notice of answers to the planned items that were saved before the plan was written."""
-    try:
-        # The plan has minutes; answers within the same minute are not counted.
-        moment = datetime.strptime(planned.written, _WHEN).replace(tzinfo=UTC).timestamp()
-    except ValueError:  # written by hand, or not at all
+    moment = _moment(planned.written)
+    if moment is None:
         return []
     number = _read_store(study, lambda store: _answers_before(store, moment, study))
     return [f"{counted(number, 'answer')} saved before the plan was written"] if number else []
+
+
+def _moment(written: str) -> float | None:
+    """The time of writing in seconds since 1970; None if it was written by hand, or not at all."""
+    for form in _TIMES:
+        with suppress(ValueError):
+            return datetime.strptime(written, form).replace(tzinfo=UTC).timestamp()
+    return None
 
 
 def _answers_before(store: Store, moment: float, study: Study) -> int:
