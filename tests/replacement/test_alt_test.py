@@ -621,6 +621,24 @@ def test_verdict_requires_half_of_the_annotators_to_be_tested(n_tested):
         assert (test.verdict_tests.p_noninferior, test.verdict_tests.p_worse, test.noninferior_to) == (1.0, 1.0, 0)
 
 
+@pytest.mark.parametrize(
+    ("n_busy", "n_items", "verdict"), [(3, 120, "replace"), (2, 120, "undecided"), (3, 40, "undecided")]
+)
+def test_verdict_on_the_busiest_workers_of_a_crowd(n_busy, n_items, verdict):
+    """Of nine workers, few have 30 items: three of them suffice if they gave half of the labels."""
+    rng = np.random.default_rng(2)
+    truth = rng.integers(0, 2, n_items)
+    rows = []
+    for j, who in enumerate([*"abcdefghi", "judge"]):
+        label = np.where(rng.random(n_items) < 0.9, truth, 1 - truth)
+        items = range(n_items) if j < n_busy or who == "judge" else rng.choice(n_items, 20, replace=False)
+        rows += [{"item": f"i{i:03}", "annotator": who, "label": "ab"[label[i]]} for i in items]
+    test = alt_test(assay.read(pl.DataFrame(rows), judges=["judge"]), "judge", expertise="expert")
+    assert test.verdict == verdict
+    assert (test.reason == "too_few_items_per_annotator") == (verdict == "undecided")
+    assert test.n_annotators == n_busy
+
+
 def test_annotators_with_few_items_are_named_and_still_compared_with():
     humans = columns(ann="ab" * 20, bob="ab" * 20, cat="ab" * 3)
     judge = columns(judge="ab" * 20)

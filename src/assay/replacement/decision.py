@@ -30,7 +30,7 @@ from assay.replacement.panel import AltTestTable, HeadToHead, Rule, Test, labels
 from assay.reporting.pictures import Tone
 from assay.statistics.copies import MatchTests, find_match
 from assay.statistics.item_agreement import ItemLevelAgreement, item_level_agreement
-from assay.statistics.panels import ConstantBaseline, Panel, closest_constant
+from assay.statistics.panels import ConstantBaseline, Panel, are_few, closest_constant
 from assay.statistics.wins import (
     EXACT,
     FEWEST_SUMMED,
@@ -532,11 +532,6 @@ def conjunctions(p: Floats, reverse: Floats, quality: Floats, threshold: float) 
     return partial_conjunction(p, least), partial_conjunction(reverse, least_worse), least, least_worse
 
 
-def fewer_than_half(tested: int | Ints, compared: int | Ints) -> Any:
-    """Return whether the tested annotators are fewer than half of those with comparable items."""
-    return 2 * tested < compared
-
-
 NO_AGREEMENT = 0.2
 """If agreement beyond chance is not demonstrated and the upper limit of A is below this, no judge is testable: half of
 such agreement cannot be distinguished from none with any feasible number of items."""
@@ -660,8 +655,10 @@ class WinCounts:
 
     @property
     def few_tested(self) -> bool:
-        """Whether fewer than half of the annotators are tested, so that no verdict on half of them is possible."""
-        return bool(fewer_than_half(len(self.tested), self.n_compared))
+        """Whether the tested annotators are too few of all for a verdict (`are_few`)."""
+        tested = np.zeros(len(self.n), dtype=bool)
+        tested[self.tested] = True
+        return bool(are_few(self.n, tested))
 
     @cached_property
     def counts(self) -> Floats:

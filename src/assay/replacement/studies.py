@@ -34,7 +34,7 @@ from assay.replacement.decision import Clustering, WinCounts
 from assay.replacement.panel import AltTestSettings, AltTestTable, Rule, labels_of
 from assay.reporting import pictures
 from assay.statistics.item_agreement import AgreementRatioStudies
-from assay.statistics.panels import DENSE_CELLS, Panel
+from assay.statistics.panels import DENSE_CELLS, Panel, are_few
 from assay.statistics.wins import FEWEST_SUMMED, LOSS, MOST_SUMMED, WIN, Posterior, average_advantage, score
 
 if TYPE_CHECKING:
@@ -178,8 +178,7 @@ class SimulatedStudies:
         if self.sums is not None:
             both = np.minimum(2 * np.minimum(as_good, self.sums.p(self.counts, p, least, epsilon)), 1.0)
             as_good = np.where(enough.all(axis=-1), both, as_good)
-        compared = np.count_nonzero(self.counts.sum(axis=(-1, -2)) > 0, axis=-1)
-        few = decision.fewer_than_half(np.count_nonzero(enough, axis=-1), compared)
+        few = are_few(self.counts.sum(axis=(-1, -2)), enough)
         as_good, worse = (np.where(few, 1.0, one) for one in (as_good, worse))
         above, below = self._p_ratio(as_good.shape)
         ends = decision.verdicts(as_good, worse, above, below, settings.level if level is None else level)

@@ -140,7 +140,7 @@ def _noninferiority(test: AltTest) -> str:
     margin = f"margin ε = {test.epsilon:g}"
     if test.win_counts.few_tested:
         least = test.settings.min_items
-        return f"Non-inferiority: not tested: fewer than half of the annotators have {least} comparable items."
+        return f"Non-inferiority: not tested: {few_tested(test.n_annotators, test.win_counts.n_compared, least)}."
     if g.p_noninferior <= g.alpha:
         found = f"as good as at least {g.least} of {n} within the {margin} ({p_value(g.p_noninferior)})"
     elif g.p_worse <= g.alpha:

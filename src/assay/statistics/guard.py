@@ -21,7 +21,7 @@ from assay.estimation.intervals import Pseudo, partial_conjunction
 from assay.estimation.statistic import Bools, Floats, Ints
 from assay.statistics.copies import Labels, MatchTests, find_match
 from assay.statistics.item_agreement import ItemLevelAgreement, item_level_agreement
-from assay.statistics.panels import Accuracy, AlignmentScore, NegRMSE, Panel
+from assay.statistics.panels import Accuracy, AlignmentScore, NegRMSE, Panel, are_few
 from assay.statistics.strata import Known, Stratification, all_strata, known_columns, numbers_of_ids, strata_of_order
 from assay.statistics.wins import count_wins, exact_p, noninferior_p
 
@@ -137,9 +137,10 @@ class Guard:
         row = np.flatnonzero(~np.isnan(difference) & (panel.companions > 0))
         m, sign = len(self.names), np.sign(difference[row]).astype(np.int64)
         counts = count_wins(sign, panel.annotator[row], m)[:, 0]
-        tested = np.flatnonzero(counts.sum(axis=1) >= FEWEST_COMPARED)
-        if not len(tested) or 2 * len(tested) < np.count_nonzero(counts.sum(axis=1)):
-            return 1.0  # as in the verdict, which is on half of the annotators
+        n = counts.sum(axis=1)
+        tested = np.flatnonzero(n >= FEWEST_COMPARED)
+        if not len(tested) or are_few(n, n >= FEWEST_COMPARED):
+            return 1.0  # as in the verdict
         outcome = np.full((panel.n_items, m), np.nan)
         outcome[panel.item[row], panel.annotator[row]] = sign
         least = -(-len(tested) // 2)

@@ -522,3 +522,24 @@ def closest_constant(
         return None
     best = min(range(len(outcomes)), key=lambda i: outcomes[i][0] - outcomes[i][2])
     return ConstantBaseline(name(float(labels[best])), *map(int, outcomes[best]))
+
+
+FEWEST_OF_MANY = 3
+"""Annotators on whom a verdict can rest if they are fewer than half, but gave at least half of the labels."""
+
+
+def are_few(n: Ints | Floats, tested: Bools) -> Bools:
+    """Return whether the tested annotators are too few of those with comparable items for a verdict on all of them.
+
+    They are fewer than half, and fewer than three or with less than half of the comparable labels. In a crowd, most
+    workers can have few items.
+
+    Parameters
+    ----------
+    n : (..., annotators) int
+        Comparable items.
+    tested : (..., annotators) bool
+    """
+    of = np.count_nonzero(tested, axis=-1)
+    fewer = 2 * of < np.count_nonzero(n > 0, axis=-1)
+    return np.asarray(fewer & ((of < FEWEST_OF_MANY) | (2 * (n * tested).sum(axis=-1) < n.sum(axis=-1))))
