@@ -631,7 +631,7 @@ def test_verdict_on_the_busiest_workers_of_a_crowd(n_busy, n_items, verdict):
     rows = []
     for j, who in enumerate([*"abcdefghi", "judge"]):
         label = np.where(rng.random(n_items) < 0.9, truth, 1 - truth)
-        items = range(n_items) if j < n_busy or who == "judge" else rng.choice(n_items, 20, replace=False)
+        items = range(n_items) if j < n_busy or who == "judge" else rng.choice(n_items, 25, replace=False)
         rows += [{"item": f"i{i:03}", "annotator": who, "label": "ab"[label[i]]} for i in items]
     test = alt_test(assay.read(pl.DataFrame(rows), judges=["judge"]), "judge", expertise="expert")
     assert test.verdict == verdict
