@@ -11,6 +11,7 @@ import ast
 import contextlib
 import json
 import re
+from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
@@ -399,7 +400,7 @@ def _unfold_records(records: list[Record], source: str, stated: Mapping[str, Any
     people = set() if {"columns", "split_columns"} & stated.keys() else people
     cells = _cells_of(records)
     by_two, by_key, by_name = (partial(way, people=people) for way in (_by_name_and_criterion, _by_key, _by_name))
-    for way in (_objects, _by_criterion, by_two, _side_by_side, _criteria_by_place, by_key, by_name):
+    for way in (_objects, _by_criterion, by_two, _side_by_side, _criteria_by_place, by_key, by_name, _without_comments):
         found = way(records, cells, source)
         if found is not None and found.who is not None and "annotator" not in stated:
             named = [{(NAMES if k == found.who else k): v for k, v in one.items()} for one in found.records]
@@ -636,14 +637,15 @@ def _by_name_and_criterion(
         inner = [one for each in cells[name] for one in each.values() if one is not None]
         if not inner or not all(isinstance(one, dict) and one for one in inner):
             continue
-        label = _answer_next_to_comments(inner) if _holds_answers(name) else None
+        names = list(dict.fromkeys(key for each in cells[name] for key in each))
+        likely = _holds_answers(name) or _single(name) in EVALUATIONS or _name_annotators(names, cells[name])
+        label = _answer_next_to_comments(inner, texts=True) if likely else None
         if label is not None:
             return _next_to_comments(records, cells, source, name, label, people)
         inside = _labels_in(inner)
         if not inside or (any(isinstance(v, dict | list) for one in inner for v in one.values()) and len(inside) < 2):
             continue
-        outer = list(dict.fromkeys(key for each in cells[name] for key in each))
-        sides = outer, inside
+        sides = names, inside
         criteria = [sum(called(plain_name(key), "questions") for key in keys) / len(keys) for keys in sides]
         if criteria[0] == criteria[1]:
             criteria = [-float(_name_annotators(keys, []) or _could_be_rated(keys)) for keys in sides]
@@ -652,7 +654,7 @@ def _by_name_and_criterion(
         if answer or _name_people(inside):
             raise DataError(
                 f"{source}: '{name}' contains an object of objects, and it is uncertain which keys are annotators, "
-                f"which criteria ({listing(sorted(outer), 3)}; {listing(sorted(inside), 3)}); export one row per label"
+                f"which criteria ({listing(sorted(names), 3)}; {listing(sorted(inside), 3)}); export one row per label"
             )
         swapped = criteria[0] > criteria[1]
         pairs = [[(a, b, _label(one[b])) for a, one in (record.get(name) or {}).items() if one
@@ -692,7 +694,10 @@ def _next_to_comments(
     outer = list(dict.fromkeys(key for each in cells[name] for key in each))
     person = any(_names_who(n, values) for n, values in cells.items() if n != name)
     named = _name_annotators(outer, cells[name]) or bool({*outer} & {*people})
-    if person != named:
+    # Models in an object that is not called as answers of models are could be what is rated.
+    rated = named and not {*outer} & {*people} and len(model_names(outer)) == len(outer)
+    rated = rated and not (_called_machines(name) or JURY & {*plain_name(name).split()})
+    if person != named and not rated:
         role, kind = (NAMES, "annotators") if named else ("criterion", "criteria")
         found = [
             {**_without(record, name), role: key, **_without(one, label), "label": one[label]}
@@ -706,19 +711,26 @@ def _next_to_comments(
     return _by_key(bare, _cells_of(bare), source, people=people)
 
 
-def _answer_next_to_comments(objects: Sequence[Any]) -> str | None:
-    """The key of the one label in each object, next to comments: ``{"value": "C", "explanation": "..."}``."""
+JURY = {"panel", "jury", "juror", "jurors", "judge", "judges", "llm", "llms"}
+"""Words in the name of an object of judges."""
+
+
+def _answer_next_to_comments(objects: Sequence[Any], *, texts: bool = False) -> str | None:
+    """The key of the one label in each object, next to comments: ``{"value": "C", "explanation": "..."}``.
+
+    With ``texts``, texts under any name next to a number are comments, too.
+    """
     if not objects or not all(isinstance(one, dict) for one in objects):
         return None
     keys = {key for one in objects for key in one}
     labels = [key for key in keys if not any(called(plain_name(key), role) for role in ("comment", "technical"))]
     usual = [key for key in labels if key == "value" or called(plain_name(key), "label")]
-    # Next to a number, texts and lists under any name are comments.
-    texts = [
-        key for key in labels if key not in usual and not any(_number(one.get(key)) is not None for one in objects)
+    others = {key: [one.get(key) for one in objects] for key in labels if key not in usual}
+    further = [
+        k for k, own in others.items() if all(v is None or (isinstance(v, str) and _number(v) is None) for v in own)
     ]
     numbers = len(usual) == 1 and any(_number(one.get(usual[0])) is not None for one in objects)
-    single = len(usual) == 1 and (len(labels) == 1 or (numbers and len(texts) + 1 == len(labels)))
+    single = len(usual) == 1 and (len(labels) == 1 or (texts and numbers and len(further) + 1 == len(labels)))
     return usual[0] if single and all(_is_scalar(one.get(usual[0])) for one in objects) else None
 
 
@@ -858,7 +870,7 @@ def _by_key(
     found = _objects_of_labels(cells)
     keys = list(dict.fromkeys(key for own in found.values() for key in own))
     if not found or ("label" in cells and "label" not in found):
-        return _without_comments(records, cells)
+        return None
     who = [n for n, values in cells.items() if _names_who(n, values)]
     every = {key for n in found for one in cells[n] for key in one}
     if len(found) > 1 and len(keys) < sum(map(len, found.values())):
@@ -874,7 +886,10 @@ def _by_key(
         if not models or len(found) > 1 or any(map(_called_machines, found)):
             return None
     if who:
-        return _answered_by(records, cells, found, "system" if _could_be_rated(keys) else "criterion")
+        items = len(who) == 1 and _are_items(cells, who[0], keys)
+        return _answered_by(
+            records, cells, found, "item" if items else "system" if _could_be_rated(keys) else "criterion"
+        )
     if not any(called(plain_name(k), "questions") for k in keys):
         _refuse_counts(cells, found, source)
     taken = {k for record in records for k in record}
@@ -932,12 +947,20 @@ def _answered_by(
         for record in records for n, own in found.items()
         for key, value in (record.get(n) or {}).items() if key in own and value is not None
     ]  # fmt: skip
-    what = {"criterion": "criteria", "system": "systems"}[role]
+    what = {"criterion": "criteria", "system": "systems", "item": "items"}[role]
     notes = [
         f"one row per answer in {listing(list(found))}: {'its' if len(found) == 1 else 'their'} keys are the {what}"
     ]
     notes += [note for n, own in found.items() for note in _not_labels(n, cells[n], own)]
     return Unfolded(made, notes, untyped=_as_texts(made), who=_called_otherwise(cells))
+
+
+def _are_items(cells: Mapping[str, Sequence[Any]], who: str, keys: Sequence[str]) -> bool:
+    """Whether keys are the items of annotators with one record each: ``{"rater": "ann", "labels": {"e1": 1, ...}}``."""
+    values, others = cells[who], [n for n in cells if n != who]
+    once = len({*map(str, values)}) == len(values) < len(keys)
+    return once and not any(called(plain_name(n), "item") for n in others) and not any(
+        called(plain_name(k), "questions") for k in keys)  # fmt: skip
 
 
 def _called_otherwise(cells: Mapping[str, Sequence[Any]]) -> str | None:
@@ -959,9 +982,13 @@ def _as_texts(records: Iterable[Record]) -> bool:
     return len(kinds) > 1
 
 
-def _without_comments(records: list[Record], cells: Mapping[str, Sequence[Any]]) -> Unfolded | None:
+def _without_comments(records: list[Record], cells: Mapping[str, Sequence[Any]], _source: str) -> Unfolded | None:
     """Objects of one label next to comments as this label: ``"tone": {"score": 4, "reason": "..."}``."""
-    labels = {n: key for n in _of_kind(cells, dict) if (key := _answer_next_to_comments(cells[n])) is not None}
+    forms = Counter(frozenset(cells[n][0]) for n in _of_kind(cells, dict))
+    labels = {
+        n: key for n in _of_kind(cells, dict)
+        if (key := _answer_next_to_comments(cells[n], texts=forms[frozenset(cells[n][0])] > 1)) is not None
+    }  # fmt: skip
     if not labels:
         return None
     made = [
@@ -1098,7 +1125,8 @@ def _by_name(
     if apart and any(map(_called_machines, both)):
         note = f"one row per answer in {listing(both)}: their keys are the annotators"
         return Unfolded(_rows_by_name(records, both), [note])
-    named = [n for n in usual if n in varied] or usual or (varied if len(varied) == 1 else [])
+    people_alone = [n for n in objects if all(map(is_human, every[n]))]
+    named = [n for n in usual if n in varied] or usual or (varied if len(varied) == 1 else people_alone)
     if len(named) != 1:
         return None
     name = named[0]
