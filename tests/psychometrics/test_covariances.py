@@ -185,7 +185,7 @@ def test_a_contrast_takes_its_bias_off_over_objects_and_adds_what_people_vary():
     assert found.estimate(0.9).p(low) == pytest.approx(0.1)
     assert (low + high) / 2 == pytest.approx(found.value)
     flat = contrast(Leftout(np.ones(1), np.ones((3, 1)), np.ones((2, 1)), np.ones((2, 1))), lambda s: s[..., 0])
-    assert flat.reason == "the labels do not vary"
+    assert flat.reason == "no object or annotator changes the value"
     assert np.isnan(flat.above())
 
 

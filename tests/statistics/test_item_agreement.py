@@ -716,6 +716,20 @@ def test_agreement_ratio_of_a_judge_equal_to_every_annotator_is_1(n_annotators, 
     assert "one label" not in line
 
 
+@pytest.mark.parametrize("rare", [20, 4])
+def test_p_value_of_complete_agreement_depends_on_rare_labels(rare):
+    """60 items; a judge with R = .6 errs on .4 of the labels that would differ between two items."""
+    truth = ["y" if 37 * i % 60 < rare else "n" for i in range(60)]
+    rows = [
+        {"item": f"i{i:02}", "annotator": one, "label": label}
+        for one in ("ann", "bob", "cho", "gpt")
+        for i, label in enumerate(truth)
+    ]
+    tests = alt_test(assay.read(pl.DataFrame(rows), judges=["gpt"]), "gpt", expertise="crowd").verdict_tests
+    differ = 2 * rare * (60 - rare) / (60 * 59)
+    assert tests.p_ratio_above == pytest.approx((1 - 0.4 * differ) ** 60)  # 6e-6 and .044, not 0
+
+
 @pytest.mark.parametrize("n_changed", [1, 2, 3])
 def test_interval_of_agreement_ends_at_1(n_changed):
     rows = [

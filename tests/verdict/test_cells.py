@@ -327,3 +327,19 @@ def test_fairness_is_a_regression_within_annotators_with_objects_as_clusters(oth
     value = 0.5 * cells_of.deviation - abs(fitted[3])
     assert (one.found.estimate, one.found.standard_error) == pytest.approx((value, error))
     assert one.above == pytest.approx(stats.t.sf(value / error, sizes[other] - 1))
+
+
+def test_fairness_without_an_exception_is_decided():
+    """Annotators agree; the judge is 1 higher in each object of group b, or nowhere."""
+    truth = np.tile([1.0, 2.0, 3.0, 4.0], 10)
+    group = np.arange(40) % 2
+    for shift, decided in ((1.0, "below"), (0.0, "above")):
+        labels = np.column_stack([truth, truth, truth, truth + shift * group])
+        one = severe(labels, 1, np.arange(40), group_of=group, groups=("a", "b")).group_difference(
+            0, 1, np.array([20, 20])
+        )
+        # One object with z = 1/2 for each of three annotators, off by one standard deviation; Σ z² = 3 · 40 / 4.
+        error = 1.5 * truth.std() * math.sqrt(40 / 39) / 30
+        assert one.judge == pytest.approx(shift)
+        assert one.found.standard_error == pytest.approx(error, rel=0.02)  # deviations may be those of a sample
+        assert getattr(one, decided) < 0.001

@@ -458,7 +458,7 @@ class Annotations:
         how : {"error", "first", "last", "mean", "majority", "each"}
             ``error`` refuses a table with repeats; ``first`` and ``last`` select one; ``mean`` averages
             (numeric scales; an annotator then appears more reliable than a single answer is);
-            ``majority`` selects the most frequent, the earliest if tied, but for votes on different sides a tie;
+            ``majority`` selects the most frequent, the earliest if tied (a tie for votes on different sides);
             ``each`` makes every repeat a separate annotator, named ``m1 (repeat 2)``.
 
         Raises

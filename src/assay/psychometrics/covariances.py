@@ -411,7 +411,7 @@ def contrast(sums: Leftout, of: Callable[[Floats], Floats], *, people: bool = Tr
     of_units, of_people, of_cells = (_leave_one_out(x) for x in (units, persons, cells))
     variance = of_units + max(of_people - of_cells, 0.0)
     if not variance > 0:
-        return Contrast(math.nan, math.nan, math.nan, "the labels do not vary")
+        return Contrast(math.nan, math.nan, math.nan, "no object or annotator changes the value")
     below = of_units**2 / max(len(units) - 1, 1) + of_people**2 / max(len(persons) - 1, 1)
     value = len(units) * whole - (len(units) - 1) * float(units.mean())
     return Contrast(value, math.sqrt(variance), variance**2 / below)

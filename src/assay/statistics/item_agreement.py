@@ -469,10 +469,20 @@ class StratumResult:
     agreements: tuple[float, float]
     n_units: int
     beyond_chance: float = math.nan
+    p_other: float = math.nan
+    """If all labels agree and have no order: the probability that labels of two items differ; else NaN."""
 
     def p_ratio_above(self, least: float) -> float:
-        """Return the p-value of H0: R <= ``least``."""
-        return 1.0 if self.pseudo is None else self.pseudo.p_above(np.array([1.0, -least]))
+        """Return the p-value of H0: R <= ``least``.
+
+        If all labels agree, the pseudo-values do not vary. The judge's labels of n units then all agree with
+        probability (1 − (1 − R) p)ⁿ at most, p the probability that labels of different items differ.
+        """
+        if self.pseudo is None:
+            return 1.0
+        if math.isfinite(self.p_other):
+            return float((1 - (1 - least) * self.p_other) ** self.n_units)
+        return self.pseudo.p_above(np.array([1.0, -least]))
 
     def p_ratio_below(self, least: float) -> float:
         """Return the p-value of H0: R >= ``least``."""
@@ -814,10 +824,14 @@ def stratum_result(sides: JudgeSides, strata: Stratification, units: Ints, clust
     else:
         p_item_level = permutation_p(sides.distance.fit(sides.judge, sides.to, at.part), at.part, seed)
     pseudo, agreements, beyond = pseudo_agreement(sides, at, called)
+    # If all labels agree, `beyond` is the expected distance of labels of two items.
+    agree = isinstance(sides.distance, Different) and min(agreements) >= 1 - TINY
     if clustered:
         # Items of a cluster are not exchangeable with others, so that agreement must also hold across clusters.
         p_item_level = max(p_item_level, 1.0 if pseudo is None else pseudo.p_above(np.array([1.0, 0.0])))
-    return StratumResult(strata.name, strata.by_stem, p_item_level, pseudo, agreements, at.n_units, beyond)
+    return StratumResult(
+        strata.name, strata.by_stem, p_item_level, pseudo, agreements, at.n_units, beyond, beyond if agree else math.nan
+    )
 
 
 def pseudo_agreement(

@@ -419,6 +419,10 @@ class JudgeCells:
         np.add.at(influence, self.tables.object_of[among], (z * (y - delta * z)).sum(axis=1))
         clusters = int(sizes[first] + sizes[other])
         error = math.sqrt(float((influence**2).sum()) * clusters / (clusters - 1)) / below
+        if error <= 1e-12 * max(1.0, abs(delta)):
+            # No object is an exception: as if one label of each annotator on one object were off by a deviation.
+            weight = np.bincount(self.tables.object_of[among], np.abs(z).sum(axis=1)).max()
+            error = float(weight) * self.deviation * math.sqrt(clusters / (clusters - 1)) / below
         one = Contrast(self.at.fairness * self.deviation - abs(delta), error, float(min(sizes[[first, other]]) - 1),
                        None if error > 0 else "the labels do not vary")  # fmt: skip
         return CellMeasure.of(name, one, self.both_ends, delta, math.nan)
