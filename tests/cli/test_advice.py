@@ -348,3 +348,10 @@ def test_error_advice_covers_every_option(run: Run, sheets: Path, monkeypatch: p
         message = refused(run, case)
         tried |= {option.removeprefix("--").replace("-", "_") for option, _ in advice(words, message, filled)}
     assert {name: place for name, place in keywords().items() if name not in ONLY_PYTHON | tried} == {}
+
+
+def test_no_choice_is_announced_where_there_is_none(run: Run, tmp_path: Path) -> None:
+    path = tmp_path / "judges.csv"
+    path.write_text("id,gpt-4o,llama-3\n" + "".join(f"t{k},a,b\n" for k in (0, 0, 1, 2, 3, 4)))
+    code, _, err = run("agreement", str(path))
+    assert (code, "item 't0' has more than one row" in err, "Choose one" in err) == (2, True, False)

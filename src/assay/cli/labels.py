@@ -259,7 +259,7 @@ def _advise_command(error: AssayError) -> str:
             lines = [words + (f": {whole_command(given)}" if given else "") for words, given in error.choices]
             lines = lines if len(lines) <= MOST_CHOICES else [*lines[:MOST_CHOICES], further_readings(len(lines))]
             end = "" if said.endswith("?") else "."
-            return "\n".join([f"{as_typed(said, NAMES)}{end} {CHOOSE}", *lines])
+            return "\n".join([f"{as_typed(said, NAMES)}{end}{f' {CHOOSE}' if lines else ''}", *lines])
     end = "" if said.endswith("?") else "."
     return f"{as_typed(said, NAMES)}{end} If this is right, run: {whole_command(error.advised)}"
 

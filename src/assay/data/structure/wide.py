@@ -663,13 +663,13 @@ class WideSearch(LongSearch):
             self.questions += [Doubt(words.other_words(name, view.examples(), o.name, o.examples())) for o in same]
 
     def _without(self, name: str, labels: Sequence[str], *, is_judge: bool) -> tuple[Choice, ...]:
-        """The readings without a column on another scale, and with it next to gold labels on its scale alone."""
+        """The readings of a judge's column on another scale next to gold labels on its own, and of the others."""
         gold = [n for n in self._gold_next_to([name]) if n not in labels]
-        choices: list[Choice] = [(words.labels_are(labels), {"layout": "wide", "columns": [*labels]})]
-        if gold and is_judge:
-            pair = {"layout": "wide", "columns": [*gold, name], "humans": gold, "judges": [name]}
-            choices.append((words.are_judges([name], gold), pair))
-        return tuple(choices)
+        if not gold or not is_judge:
+            return ()  # its labels have to be written as the others are
+        pair = {"layout": "wide", "columns": [*gold, name], "humans": gold, "judges": [name]}
+        rest = words.labels_are(labels), {"layout": "wide", "columns": [*labels]}
+        return rest, (words.are_judges([name], gold), pair)
 
     def _renames(self, one: ColumnView, other: ColumnView) -> bool:
         """Whether a column seems to hold the labels of another one in other words: each nearly decides the other."""
