@@ -32,6 +32,9 @@ VOTES = ("--scale", "preference", "--n-resamples", "40")
 
 CASES: dict[str, tuple[tuple[str, ...], dict[str, str]]] = {
     # a command line that is refused, and values for the dots in the options that its error advises
+    "a study with two scales": (
+        ("plan", "alt-test", "--study", "scales", "--expertise", "crowd", "--n-studies", "2"), {"--categories": "1-5"}
+    ),
     "verdicts without a trace": (
         ("export", "plain.csv", "scores.jsonl", "--to", "mlflow", "--verdicts", "test.json"), {"--trace": "tr-1"}
     ),
@@ -192,6 +195,12 @@ def sheets(tmp_path_factory: pytest.TempPathFactory) -> Path:
     pl.concat([h.with_columns(range=pl.lit(r)) for h in heat for r in ("0-5", "0-10")]).write_csv(folder / "ranges.csv")
     pl.concat([m.with_columns(repeat=pl.lit(r)) for r in (1, 2)]).write_csv(folder / "repeats.csv")
     pl.concat([m.with_columns(criterion=pl.lit(c)) for c in ("clear", "true")]).write_csv(folder / "criteria.csv")
+    (folder / "scales").mkdir()
+    (folder / "scales" / "items.csv").write_text("item,text\n" + "".join(f"t{k},a text {k}\n" for k in range(40)))
+    (folder / "scales" / "study.yaml").write_text(
+        "name: scales\nitems: {file: items.csv}\n"
+        "questions:\n- {name: good, text: Good?, scale: 1-5}\n- {name: kind, text: Which?, scale: [a, b, c]}\n"
+    )
     items = m.select("item").unique(maintain_order=True)
     items.with_columns(gold=pl.lit(3)).write_csv(folder / "items.csv")
     wide = m.pivot("annotator", index="item", values="label")
