@@ -410,6 +410,55 @@ def a_judge_in_an_object(folder: Path, rng: Rng) -> Given:
     return Given(records(folder, rows), cells, asked=True)
 
 
+@given
+def criteria_in_a_list_of_a_judge(folder: Path, rng: Rng) -> Given:
+    own = objects(rng, 20)
+    rows = [{"id": f"i{k:02}", "judge": "gpt-4o", "evaluations": [
+        {"name": c, "score": v, "why": "as it is"} for c, v in one.items()]} for k, one in enumerate(own)]  # fmt: skip
+    cells = [(f"i{k:02}", "gpt-4o", c, v) for k, one in enumerate(own) for c, v in one.items()]
+    return Given(records(folder, rows), cells, asked=True)
+
+
+@given
+def a_document_of_items_and_criteria(folder: Path, rng: Rng) -> Given:
+    own = objects(rng, 20)
+    path = text(folder, json.dumps({f"i{k:02}": one for k, one in enumerate(own)}), "t.json")
+    return Given(path, [(f"i{k:02}", "judge", c, v) for k, one in enumerate(own) for c, v in one.items()], asked=True)
+
+
+@given
+def a_document_of_people_and_items(folder: Path, rng: Rng) -> Given:
+    """Numbered items have names of questions, too."""
+    own = {who: {f"q{k}": int(v) for k, v in enumerate(scores(rng, 20, 1)[:, 0])} for who in ("mturk_a", "mturk_b")}
+    rows = [(item, who, "", v) for who, one in own.items() for item, v in one.items()]
+    return Given(text(folder, json.dumps(own), "t.json"), rows)
+
+
+@given
+def a_document_whose_setting_names_the_judge(folder: Path, rng: Rng) -> Given:
+    own = objects(rng, 20)
+    results = [{"id": f"i{k:02}", "scores": one} for k, one in enumerate(own)]
+    path = text(folder, json.dumps({"judge_model": "gpt-4o", "seed": 1, "results": results}), "t.json")
+    return Given(path, [(f"i{k:02}", "gpt-4o", c, v) for k, one in enumerate(own) for c, v in one.items()], asked=True)
+
+
+@given
+def one_record_of_each_annotator(folder: Path, rng: Rng) -> Given:
+    """The keys of the labels of an annotator are the items."""
+    own = {f"ta_{j}": {f"e{k:02}": int(v) for k, v in enumerate(one)} for j, one in enumerate(scores(rng, 20, 3).T)}
+    path = records(folder, [{"grader": who, "n": len(one), "labels": one} for who, one in own.items()])
+    return Given(path, [(item, who, "", v) for who, one in own.items() for item, v in one.items()])
+
+
+@given
+def a_panel_of_judges_with_reasons(folder: Path, rng: Rng) -> Given:
+    own = objects(rng, 20, ("command-r", "haiku", "gpt-3.5-turbo"))
+    rows = [{"id": f"i{k:02}", "panel": {who: {"score": v, "why": f"because {v} is right"} for who, v in one.items()}}
+            for k, one in enumerate(own)]  # fmt: skip
+    cells = [(f"i{k:02}", who, "", v) for k, one in enumerate(own) for who, v in one.items()]
+    return Given(records(folder, rows), cells, asked=True)
+
+
 def test_keys_without_labels_are_noted(tmp_path: Path, rng: Rng) -> None:
     rows = [{"id": f"i{k}", "rater": "ann", "scores": one | {"total": 9, "why": "so"}}
             for k, one in enumerate(objects(rng, 9))]  # fmt: skip

@@ -104,10 +104,40 @@ def records_in(values: Any) -> list[Record] | None:
         same = len({tuple(sorted(one)) for one in inner}) == 1
         if same and varied:
             return [{"item": key, **one} for key, one in values.items()]
-        return None
+        return _records_by_item(values)
     lists = [v for v in inner if isinstance(v, list) and len(v) > 1 and all(isinstance(one, dict) for one in v)]
     nested = [v for v in lists if any(isinstance(cell, list | dict) for one in v for cell in one.values())]
-    return (nested or lists)[0] if len(nested or lists) == 1 and len(inner) > 1 else None
+    if len(nested or lists) != 1 or len(inner) < 2:
+        return None
+    # Of the settings next to a list, the one that names who answered is about all of its records.
+    who = {k: v for k, v in values.items() if isinstance(v, str) and _names_who(k, [v])}
+    found = (nested or lists)[0]
+    return (
+        [{**who, **one} for one in found]
+        if not any(_name_people(one) or who.keys() & one.keys() for one in found)
+        else found
+    )
+
+
+def _records_by_item(values: Mapping[str, Mapping[str, Any]]) -> list[Record] | None:
+    """The records of an object of items and criteria or annotators, or of annotators, items and criteria.
+
+    None if the keys outside are annotators, or if no name says that those inside are criteria or annotators.
+    """
+    inside = list(dict.fromkeys(key for one in values.values() for key in one))
+    people = _name_annotators([*values], [])
+    cells = [cell for one in values.values() for cell in one.values()]
+    if (
+        people
+        and cells
+        and all(isinstance(cell, dict) and cell and all(map(_is_scalar, cell.values())) for cell in cells)
+    ):
+        return [{NAMES: who, "item": item, "scores": cell} for who, one in values.items() for item, cell in one.items()]
+    alike = all(2 * len(one) >= len(inside) for one in values.values())
+    if people or not alike or not (any(map(_called_criterion, inside)) or _name_annotators(inside, [])):
+        return None
+    whole = all(cell is None or _is_scalar(cell) for cell in cells)
+    return [{"item": item, **one} for item, one in values.items()] if whole else None
 
 
 LEAST_OF_ARRAY = 3
@@ -190,7 +220,8 @@ def unfold(rows: Rows, stated: Mapping[str, Any] | None = None) -> Rows:
         for i, record in enumerate(frame.iter_rows(named=True))
     ]
     records, outputs = _one_record_per_output(records)
-    unfolded = _unfold_records(_without_sections(_without_wrappers(records)), source, stated or {})
+    records = _without_sections(_without_wrappers(_by_criterion_in_lists(records)))
+    unfolded = _unfold_records(records, source, stated or {})
     found, notes = unfolded.records, unfolded.notes
     tallies = tallies_in(cells)
     if tallies and not notes:
@@ -611,9 +642,14 @@ def _like_answers(name: str, values: Sequence[Any]) -> bool:
     )
 
 
+MOST_PARSED = 200
+"""Rows next to votes whose objects are inspected."""
+
+
 def objects_like_answers(frame: pl.DataFrame, names: Iterable[str]) -> list[str]:
     """The columns whose cells are objects with numbers, as answers have, or objects under the name of a judge."""
-    cells = {name: parsed for name in names if (parsed := _parsed(frame[name])) is not None}
+    some = frame.head(MOST_PARSED)
+    cells = {name: parsed for name in names if (parsed := _parsed(some[name])) is not None}
     return [n for n, values in cells.items() if _like_answers(n, [one for one in values if isinstance(one, dict)])]
 
 
@@ -955,12 +991,17 @@ def _answered_by(
     return Unfolded(made, notes, untyped=_as_texts(made), who=_called_otherwise(cells))
 
 
+def _called_criterion(key: str) -> bool:
+    """Whether a key is called as a criterion is; a numbered question can be an item, too."""
+    return called(plain_name(key), "questions") and not re.search(r"\d", key)
+
+
 def _are_items(cells: Mapping[str, Sequence[Any]], who: str, keys: Sequence[str]) -> bool:
     """Whether keys are the items of annotators with one record each: ``{"rater": "ann", "labels": {"e1": 1, ...}}``."""
     values, others = cells[who], [n for n in cells if n != who]
     once = len({*map(str, values)}) == len(values) < len(keys)
     return once and not any(called(plain_name(n), "item") for n in others) and not any(
-        called(plain_name(k), "questions") for k in keys)  # fmt: skip
+        _called_criterion(k) for k in keys)  # fmt: skip
 
 
 def _called_otherwise(cells: Mapping[str, Sequence[Any]]) -> str | None:
@@ -1011,6 +1052,36 @@ def _refuse_counts(cells: Mapping[str, Sequence[Any]], found: Mapping[str, Seque
             same = sorted(keys)
             if total := total_of_counts(np.array([[one[key] for key in same] for one in cells[name]], float)):
                 raise DataError(f"{source}, '{name}': {words.counts(same, total)}")
+
+
+def _by_criterion_in_lists(records: list[Record]) -> list[Record]:
+    """Records with an object of labels by criterion for a list: ``[{"criterion": "tone", "score": 4}, ...]``."""
+    for name, values in _cells_of(records).items():
+        lists = [one for one in values if isinstance(one, list) and one]
+        objects = [one for each in lists for one in each]
+        if len(lists) < len([one for one in values if one]) or not all(isinstance(one, dict) for one in objects):
+            continue
+        keys = list(dict.fromkeys(key for one in objects for key in one))
+        if any(called_people(plain_name(k)) == 2 or called(plain_name(k), "judge") for k in keys):
+            continue
+        kinds = [k for k in keys if called(plain_name(k), "criterion")] or [k for k in keys if k in ("name", "key")]
+        rest = [_without(one, kinds[0]) for one in objects] if kinds else []
+        label = _answer_next_to_comments(rest, texts=True)
+        criteria = [[one.get(kinds[0]) for one in each] for each in lists] if kinds else []
+        every = [c for own in criteria for c in own]
+        if label is None or len(criteria) < 2 or not all(isinstance(c, str) for c in every):
+            continue
+        once = all(len({*own}) == len(own) for own in criteria)
+        if not once or len({frozenset(own) for own in criteria}) == len(criteria):
+            continue
+        if not called(plain_name(kinds[0]), "criterion") and _name_annotators(every, []):
+            continue
+        new = name if _holds_answers(name) or "scores" in records[0] else "scores"
+        made = [{one[kinds[0]]: one[label] for one in record.get(name) or ()} for record in records]
+        records = [
+            _without(record, name) | ({new: own} if own else {}) for record, own in zip(records, made, strict=True)
+        ]
+    return records
 
 
 def _without_wrappers(records: list[Record]) -> list[Record]:
