@@ -495,6 +495,17 @@ def test_look_counts_within_each_criterion():
     assert AltTestSettings(epsilon=0.1).min_items == words.REQUIRED_ITEMS
 
 
+@pytest.mark.parametrize(("scale", "rules"), [("1-5", "'first', 'last', 'mean', 'majority' or 'each'"),
+                                              ("nominal", "'first', 'last', 'majority' or 'each'")])  # fmt: skip
+def test_look_names_the_rules_for_repeated_labels(scale, rules):
+    rows = [(f"i{i}", who, 1 + (i + k) % 3, k) for i in range(6) for who in ("ann", "bob") for k in range(2)]
+    frame = pl.DataFrame(rows, schema=["item", "annotator", "label", "repeat"], orient="row")
+    said = f"Repeated labels: tests and agreement require repeats={rules}."
+    assert said in assay.look(frame, humans=["ann", "bob"], scale=scale).lines()
+    once = frame.filter(pl.col("repeat") == 0)
+    assert said not in assay.look(once, humans=["ann", "bob"], scale=scale).lines()
+
+
 def test_g_study_of_items_by_raters_needs_no_nested_column():
     assert analyses(table())["g_study"] == (True, "items × raters")
     assert assay.g_study(table(), design="i x r", object="i", facets={"i": "item", "r": "annotator"}).table.height

@@ -146,7 +146,7 @@ class Look:
             left = ["Choose one:", *left] if left else []
             return [*lines, *([""] if lines else []), "This file cannot be read without more options:", *errors, *left]
         supported = [f"  {words.analysis_line(a.name, a.supported, a.detail)}" for a in self.analyses]
-        read_as = [f"Read as {self.labels!r}.", *_human_counts(self.labels)]
+        read_as = [f"Read as {self.labels!r}.", *_human_counts(self.labels), *_repeats_needed(self.labels)]
         return [*lines, *([""] if lines else []), *read_as, "Supported analyses:", *supported]
 
     def summary(self) -> str:
@@ -248,6 +248,13 @@ def _human_counts(labels: Annotations) -> list[str]:
     counts = [pairs.group_by(column, *of_one).len()["len"] for column in ("item", "annotator")]
     of_item, of_annotator = ((int(one.min()), int(one.max())) for one in counts)  # type: ignore[arg-type]
     return [words.human_counts_line(pairs["item"].n_unique(), of_item, of_annotator, len(labels.criteria))]
+
+
+def _repeats_needed(labels: Annotations) -> list[str]:
+    """One line if tests of the labels require an option for repeated labels."""
+    if not labels.with_one_vote.has_repeats:
+        return []
+    return [words.repeats_required(numeric=all(scale.numeric for scale in labels.scales.values()))]
 
 
 _LABELS: tuple[RoleKind, ...] = ("person", "judge")

@@ -57,6 +57,21 @@ def test_only_requires_judges(run: Run, tmp_path: Path, option: str) -> None:
     assert run("alt-test", path, "--epsilon", ".1", "--judges", "m1,m2", option, "m1")[0] == 0
 
 
+@pytest.mark.slow
+def test_each_repeat_of_a_judge_is_tested(run: Run, tmp_path: Path) -> None:
+    path = tmp_path / "labels.csv"
+    rows = [f"q{i},{who},{(i + k) % 3},1" for i in range(40) for k, who in enumerate(("ann", "bob", "cho", "m1", "m2"))]
+    rows += [f"q{i},m1,{i % 3},2" for i in range(40)]
+    path.write_text("item,annotator,label,repeat\n" + "\n".join(rows) + "\n")
+    how = ("--judges", "m1,m2", "--scale", "0-2", "--epsilon", ".1", "--repeats", "each", "--json")
+    for command in (("alt-test", path), ("report", path, "-o", tmp_path / "r.html", "--n-resamples", "50")):
+        for only, judges in (((), {"m1 (repeat 1)", "m1 (repeat 2)", "m2 (repeat 1)"}),
+                             (("--only", "m1"), {"m1 (repeat 1)", "m1 (repeat 2)"})):  # fmt: skip
+            code, out, err = run(*command, *how, *only, *(("--force",) if command[0] == "report" else ()))
+            assert code == 0, err
+            assert {row["judge"] for row in json.loads(out)["table"] if "(repeat" in row["judge"]} == judges
+
+
 def test_only_and_judge_exclude_each_other(run: Run, table: str) -> None:
     code, _, err = run("alt-test", table, *COLUMNS, "--judges", "gpt-4o,llama", "--only", "gpt-4o", "--judge", "llama")
     assert (code, err.count("--only")) == (2, 2)

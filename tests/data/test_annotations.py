@@ -468,6 +468,21 @@ def test_answers_requires_rule_for_repeats():
     words = labels_of(("a", "m", "x", 1), ("a", "m", "y", 2), columns=("item", "annotator", "label", "repeat"))
     with pytest.raises(DesignError, match="repeats='mean' requires numeric labels"):
         words.resolve_repeats("mean")
+    with pytest.raises(DesignError, match=r"with repeats='first', 'last', 'majority' or 'each'$"):
+        words.resolve_repeats("error")
+    with pytest.raises(DesignError, match=r"with repeats='first', 'last', 'mean', 'majority' or 'each'$"):
+        REPEATED.resolve_repeats("error")
+
+
+def test_each_repeat_of_a_judge_is_a_judge():
+    rows = [("a", "m", 1, 1), ("a", "m", 2, 2), ("a", "k", 1, 1), ("a", "n", 1, 1)]
+    labels = labels_of(*rows, judges=["m", "k"], columns=("item", "annotator", "label", "repeat"))
+    every = ["k (repeat 1)", "m (repeat 1)", "m (repeat 2)"]
+    assert sorted(labels.each_repeat(None, "each")[1]) == every
+    made, names = labels.each_repeat(["m"], "each")
+    assert (names, sorted(made.judges)) == (every[1:], every)
+    assert labels.each_repeat(["m (repeat 2)", "who"], "each")[1] == ["m (repeat 2)", "who"]
+    assert labels.each_repeat(["m"], "first") == (labels, ["m"])
 
 
 def test_answers_accepts_repeat_column_without_repeats():

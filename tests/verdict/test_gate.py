@@ -162,6 +162,16 @@ def test_gate_runs_other_checks_after_error(folder):
     assert found.exit_code == 3
 
 
+def test_gate_names_the_section_of_an_error(folder):
+    labels = pl.read_csv(folder / "labels.csv").with_columns(repeat=pl.lit(1))
+    twice = pl.concat([labels, labels.filter(pl.col("annotator") == "good").with_columns(repeat=pl.lit(2))])
+    twice.write_csv(folder / "twice.csv")
+    found = assay.gate(policy(folder, VERDICT + "[drift]\nbefore = 'nowhere.csv'\nmost = 0.1", labels="twice.csv"))
+    assert [one.status for one in found.checks] == ["error", "error"]
+    assert found.checks[0].words.startswith("[verdict] of the policy: the table contains repeated labels")
+    assert found.checks[1].words.startswith("[drift] of the policy: the file or folder ")
+
+
 def test_gate_explains_missing_policy(tmp_path):
     found = assay.gate(str(tmp_path / "assay.toml"))
     assert found.exit_code == 3

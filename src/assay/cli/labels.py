@@ -806,7 +806,7 @@ def alt_test(
     if fail_under is not None:
         number_in("fail_under", fail_under, low=0, high=1)
     table = ask.labels.read(source)
-    judges = tested.among(table)
+    table, judges = table.each_repeat(tested.among(table), given.get("repeats", "error"))
     with progress_bar("Testing"):
         found, drop = _run_tests(table, judges, given) if sets is None else _run_pairs(table, judges, sets, given)
     ask.output.show(*found, drop=drop)

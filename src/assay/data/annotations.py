@@ -16,6 +16,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from assay.data import words
 from assay.data.columns import KEY, FrameSettings, duplicate_words, table_parts
 from assay.data.columns import Reading as Reading
 from assay.data.joining import Match, joined
@@ -474,10 +475,7 @@ class Annotations:
                 return self
             return self._share_codes(replace(self, labels=self.labels.drop("repeat")), *KEY[:3], *self.conditions)
         if how == "error":
-            raise DesignError(
-                "the table contains repeated labels of the same annotator for the same question; specify how to "
-                "combine them with repeats='first', 'last', 'mean', 'majority' or 'each'"
-            )
+            raise DesignError(words.repeated_labels(numeric=all(s.numeric for s in self.scales.values())))
         if how == "each":
             return self._repeats_as_annotators()
         key = [k for k in (*KEY[:3], *self.conditions) if k in self.labels.columns]
@@ -533,6 +531,16 @@ class Annotations:
         note = f"votes in both orders: {len(self.labels) - joined.height:,} pairs of votes count as one"
         note += f", {apart:,} of them with different votes as ties" if apart else ""
         return replace(self, labels=joined.drop("_apart"), reading=self.reading.add_notes(note))
+
+    def each_repeat(self, judges: Sequence[str] | None, how: Repeats) -> tuple[Annotations, list[str]]:
+        """Return a table in which every repeat is an annotator, if ``how`` is ``each``, and the judges to test.
+
+        A judge that is named without a number is all of its repeats. By default all judges are tested.
+        """
+        made = self.resolve_repeats(how) if how == "each" and self.has_repeats else self
+        names = made.judges if judges is None else judges
+        of = {name: [one for one in made.judges if one.startswith(f"{name} (repeat ")] for name in names}
+        return made, [one for name in names for one in (name in made.judges and [name]) or of[name] or [name]]
 
     def _repeats_as_annotators(self) -> Annotations:
         name = pl.format("{} (repeat {})", "annotator", "repeat")

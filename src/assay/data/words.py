@@ -140,6 +140,25 @@ def human_counts_line(
     )
 
 
+def _repeat_rules(*, numeric: bool) -> str:
+    """The rules for repeated labels; the mean is for numbers only."""
+    mean = ", 'mean'" if numeric else ""
+    return f"repeats='first', 'last'{mean}, 'majority' or 'each'"
+
+
+def repeated_labels(*, numeric: bool) -> str:
+    """Return the error for repeated labels without a rule."""
+    return (
+        "the table contains repeated labels of the same annotator for the same question; specify how to combine them "
+        f"with {_repeat_rules(numeric=numeric)}"
+    )
+
+
+def repeats_required(*, numeric: bool) -> str:
+    """Return the line of a look at a table with repeated labels."""
+    return f"Repeated labels: tests and agreement require {_repeat_rules(numeric=numeric)}."
+
+
 def model_reason(names: Sequence[str]) -> str:
     """Return the reason why annotators with these names could be judges."""
     return "names of models" if len(names) > 1 else "name of a model"

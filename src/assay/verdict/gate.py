@@ -258,6 +258,12 @@ def _sentence(text: str) -> str:
     return text if text.endswith((".", "?", "!")) else f"{text}."
 
 
+def _error_words(error: AssayError, section: str) -> str:
+    """The error of a check, with the section of the policy that has its options."""
+    text = _sentence(str(error))
+    return text if f"[{section}]" in text else f"[{section}] of the policy: {text}"
+
+
 def _policy(path: Path) -> dict[str, Any]:
     """Read a policy file.
 
@@ -308,7 +314,7 @@ def _checks(
             found, cautions = _verdicts(policy, labels)
             checks += found
         except AssayError as error:
-            checks.append(GateCheck("verdict", "error", _sentence(str(error))))
+            checks.append(GateCheck("verdict", "error", _error_words(error, "verdict")))
     if "drift" in policy:
         moved = _try_check("drift", lambda: _drift_check(policy, labels, folder, settings))
         checks.append(replace(moved, quantity=JUDGE if moved.found is not None else ""))
@@ -322,7 +328,7 @@ def _try_check(name: str, make: Any) -> GateCheck:
     try:
         made: GateCheck = make()
     except AssayError as error:
-        return GateCheck(name, "error", _sentence(str(error)))
+        return GateCheck(name, "error", _error_words(error, name.partition(" ")[0]))
     return made
 
 

@@ -168,7 +168,8 @@ def report(source: Any, settings: ReportSettings) -> Report:
     labels = source if read_already else labels_of("report", (source,), settings.judges)[0]
     labels = labels.in_memory("a report")
     settings = settings if read_already else settings.of_table(labels)
-    judges = list(settings.judges or labels.judges)
+    wanted = [settings.judges] if isinstance(settings.judges, str) else settings.judges
+    labels, judges = labels.each_repeat(wanted or None, settings.repeats)
     if not judges:
         raise DesignError("the table has no judge to report on; name the judges with judges=[...] when reading")
     settings, notices = before_verdict(labels, judges, settings, settings.plan or study_plan(labels))
