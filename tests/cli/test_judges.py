@@ -57,7 +57,7 @@ def test_only_requires_judges(run: Run, tmp_path: Path, option: str) -> None:
     assert run("alt-test", path, "--epsilon", ".1", "--judges", "m1,m2", option, "m1")[0] == 0
 
 
-def test_report_without_a_judge_says_so_before_it_asks_for_a_margin(run: Run, tmp_path: Path) -> None:
+def test_report_requires_a_judge_before_a_margin(run: Run, tmp_path: Path) -> None:
     path = tmp_path / "labels.csv"
     path.write_text("item,annotator,label\n" + "".join(f"q{i},{who},{i % 3}\n" for i in range(9) for who in "ab"))
     code, _, err = run("report", path, "--humans", "a,b", "-o", tmp_path / "r.html")
