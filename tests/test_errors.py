@@ -138,3 +138,10 @@ def test_to_pandas_names_the_packages_that_it_requires(monkeypatch, missing):
         with pytest.raises(MissingExtra) as caught:
             made.to_pandas()
         assert str(caught.value) == "to_pandas() requires pandas and pyarrow: python -m pip install pandas pyarrow"
+
+
+def test_no_judge_names_the_steps_for_a_study():
+    assert errors.no_judge("").startswith("the table has no judge to report on; name the judges with judges=[...]")
+    assert errors.no_judge("mood").endswith(
+        "name its judges in study.yaml, and collect their labels with: assay judge mood"
+    )

@@ -576,3 +576,9 @@ def test_holm_adjusted_plan_tests_at_alpha_by_number():
     assert (adjusted.table["estimate"] < assay.plan.alt_test(**options).table["estimate"]).all()
     assert "; Holm-adjusted for 4 verdicts." in adjusted.summary()
     assert "|verdicts:4|" in adjusted.signature
+
+
+def test_plan_of_two_annotators_has_the_note_of_the_test():
+    note = "with fewer than three annotators there is no consensus to compare with"
+    plans = {n: assay.plan.alt_test(40, n_annotators=n, epsilon=0.2, n_studies=20) for n in (2, 3)}
+    assert [note in plan.run.notes for plan in plans.values()] == [True, False]

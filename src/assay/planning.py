@@ -644,6 +644,8 @@ class StudyEnds:
                 f"some of {n_annotators} annotators have fewer than {s.min_items} comparable items and are not tested "
                 f"({shown})"
             )
+        if n_annotators < 3:
+            notes.append("with fewer than three annotators there is no consensus to compare with")
         by_rank = [size for size, some in zip(s.sizes, np.atleast_1d(self.ranked.any(axis=0)), strict=True) if some]
         if by_rank:
             notes.append(

@@ -57,6 +57,15 @@ def test_only_requires_judges(run: Run, tmp_path: Path, option: str) -> None:
     assert run("alt-test", path, "--epsilon", ".1", "--judges", "m1,m2", option, "m1")[0] == 0
 
 
+def test_report_requires_a_judge_before_a_margin(run: Run, tmp_path: Path) -> None:
+    path = tmp_path / "labels.csv"
+    path.write_text("item,annotator,label\n" + "".join(f"q{i},{who},{i % 3}\n" for i in range(9) for who in "ab"))
+    code, _, err = run("report", path, "--humans", "a,b", "-o", tmp_path / "r.html")
+    assert (code, "no judge to report on; name the judges with --judges" in err, "margin" in err) == (2, True, False)
+    said = run("look", path, "--humans", "a,b", "--write", tmp_path / "read.yaml")[2]
+    assert f"read it with: assay agreement {tmp_path / 'read.yaml'}" in said
+
+
 @pytest.mark.slow
 def test_each_repeat_of_a_judge_is_tested(run: Run, tmp_path: Path) -> None:
     path = tmp_path / "labels.csv"

@@ -54,7 +54,7 @@ from assay.data.formats.registry import ReadSettings
 from assay.data.scales import plain_number, range_of
 from assay.data.structure.readings import APART, CHOOSE, MOST_CHOICES, UnclearTableError, further_readings
 from assay.data.structure.roles import Layout
-from assay.errors import AssayError, DesignError, listing, nearest_name
+from assay.errors import AssayError, DesignError, listing, nearest_name, no_judge
 from assay.estimation.options import Settings, number_in
 from assay.preference.votes import Choose
 
@@ -613,7 +613,8 @@ def look(
             say(f"\nNext command:   {command}" if command else "\nNo analysis is supported yet.")
             say(f"Python:   {found.call}")
     if write is not None:
-        note(f"written to {found.write(write)}; read it with: assay report {write}")
+        verb = command.split()[1] if command else "look"
+        note(f"written to {found.write(write)}; read it with: assay {verb} {write}")
 
 
 def _look_in_browser(sources: Sequence[str], port: int, stated: Mapping[str, Any]) -> None:
@@ -688,7 +689,8 @@ def report(
     given = ask.options.options()
     table = labels.read(source)
     given.setdefault("plan", study_plan(table))
-    tested.among(table)
+    if not tested.among(table):  # before a margin is required
+        raise AssayError(no_judge(table.reading.study))
     with progress_bar("Testing") as progress:
         found = make(table, judges=tested.names(), progress=progress, **given)
     ask.output.words(found)

@@ -717,18 +717,18 @@ def serve(
         Print only errors.
     """
     from assay.estimation.options import number_in
-    from assay.study.definition import load_study
 
     number_in("port", port, low=1, high=65535, whole=True)
     if study is None:
         raise AssayError("serve requires a study: assay serve STUDY; a page for files: assay look --browser")
     require_installed(
-        ("sqlalchemy", "alembic", "fastapi", "uvicorn", "itsdangerous", "python_multipart"),
+        ("pydantic", "sqlalchemy", "alembic", "fastapi", "uvicorn", "itsdangerous", "python_multipart"),
         "serve",
         "the annotation page",
     )
     from assay.collecting.hosting import server
     from assay.collecting.invitations import checked_address
+    from assay.study.definition import load_study
 
     number_in("workers", workers, low=1, whole=True)
     address = None if base_url is None else checked_address(base_url)

@@ -23,7 +23,7 @@ from assay.concordance.page import farthest_part
 from assay.data.annotations import Annotations
 from assay.data.chunked.chunks import Chunks
 from assay.data.scales import Label
-from assay.errors import AssayError, DesignError, counted, listing
+from assay.errors import AssayError, DesignError, counted, listing, no_judge
 from assay.estimates.page import corrected_estimate, judges_with_more_items, saving_words
 from assay.estimation.intervals import Estimate
 from assay.estimation.options import option, question
@@ -171,7 +171,7 @@ def report(source: Any, settings: ReportSettings) -> Report:
     wanted = [settings.judges] if isinstance(settings.judges, str) else settings.judges
     labels, judges = labels.each_repeat(wanted or None, settings.repeats)
     if not judges:
-        raise DesignError("the table has no judge to report on; name the judges with judges=[...] when reading")
+        raise DesignError(no_judge(labels.reading.study))
     settings, notices = before_verdict(labels, judges, settings, settings.plan or study_plan(labels))
     by = settings.by or ("criterion" if len(labels.criteria) > 1 else None)
     a_path = isinstance(source, str | os.PathLike)
