@@ -434,8 +434,8 @@ def test_messages_name_the_controls_of_the_page(client: Client) -> None:
         "Run assay look 'my nines.csv' --browser --missing 9 if it is a missing value, or set the scale to "
         "interval:1-9 if it is a label" in said
     ), "no control of the page has codes of missing values"
-    said = words(client.drop("one.csv", "item,label\n" + "".join(f"q{i},{1 + i % 5}\n" for i in range(24))))
-    assert "no column with the annotators was found (change the roles of columns)" in said
+    said = words(client.drop("one.csv", "item,rater_id\n" + "".join(f"q{i // 2},a{i % 5}\n" for i in range(24))))
+    assert "no column with the labels was found (change the roles of columns)" in said
     apart = "".join(f"q{i},{1 + i % 5},{10 * (i % 10)}\n" for i in range(24))
     said = words(client.drop("apart.csv", "ID,Ann,Bob\n" + apart))
     assert "Convert them to one scale, or set the scale)" in said, "also in a reading that is not possible yet"
