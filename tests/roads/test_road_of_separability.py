@@ -45,7 +45,7 @@ def test_one_study_gives_outputs_votes_and_every_table(study, run):
         assert code == 0, (command, out)
     code, out, _ = run("look", study)
     assert f"Next command:   assay ratings {study}" in out
-    assert "G-study (by document, dialogue)" in out
+    assert "– G-study (labels are not numbers)" in out
     code, out, _ = run("look", study, "--what", "outputs")
     assert f"Next command:   assay separability {study} --what outputs" in out
     assert f"Python:   assay.read('{study}', what='outputs')" in out

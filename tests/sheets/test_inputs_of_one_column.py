@@ -99,7 +99,7 @@ def test_columns_with_numbers_of_annotators_are_their_criteria() -> None:
     assert (own.humans, own.criteria) == (("annotator_1", "annotator_2"), ())
 
 
-def test_confidence_with_the_number_of_an_annotator_is_no_label() -> None:
+def test_confidence_with_the_number_of_an_annotator_is_not_a_label() -> None:
     table = pl.DataFrame({"id": [f"x{k}" for k in N], "rater1": A, "confidence1": B, "rater2": C, "confidence2": A})
     labels = assay.read(table)
     assert labels.humans == ("rater1", "rater2")

@@ -295,7 +295,7 @@ def keys_are_criteria(folder: Path, rng: Rng) -> Given:
 
 @given
 def keys_are_criteria_of_the_judge_that_is_named(folder: Path, rng: Rng) -> Given:
-    """Numbers in texts are numbers, and a missing one is no label; the generator is no judge."""
+    """Numbers in texts are numbers, and a missing one is not a label; the generator is not a judge."""
     own = objects(rng, 24)
     rows, cells = [], []
     for k, one in enumerate(own):
@@ -534,7 +534,7 @@ def test_a_numbered_first_row_is_no_header(tmp_path: Path) -> None:
         DataError, match="first column is called '1', and its cells continue with 2, 3, so the first row"
     ):
         assay.read(text(tmp_path, "\n".join(rows)))
-    # The same names and cells are right if the user says so, and columns of labels can be numbered.
+    # The same names and cells are right if the user states them, and columns of labels can be numbered.
     table = "id,1,2\n" + "\n".join(f"i{k},{k % 5},{k % 4}" for k in range(9))
     assert assay.read(text(tmp_path, table), layout="wide").humans == ("1", "2")
 
