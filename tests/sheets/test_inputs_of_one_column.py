@@ -210,3 +210,10 @@ def test_scores_of_a_judge_next_to_its_verdict() -> None:
     pair = next(options for words, options in error.value.choices if "'expected_label' is human" in words)
     labels = assay.read(table, **pair)
     assert (labels.humans, labels.judges, len(labels)) == (("expected_label",), ("judge_label",), 60)
+
+
+def test_columns_called_as_models_can_be_what_a_person_rated() -> None:
+    table = pl.DataFrame({"id": [f"x{k}" for k in N], "gpt-4": A, "claude-3": B})
+    found = choices(table, "can be judges and annotators, or the systems that are rated")
+    one = found["'gpt-4', 'claude-3' are rated, by one human"]
+    assert (one.humans, one.judges, one.n_items) == (("human",), (), 60)

@@ -954,9 +954,9 @@ def remember(known: dict[bytes, T], key: bytes, make: Callable[[], T]) -> T:
     Linear algebra uses one thread meanwhile: products of thousands of small matrices take twice the processor time with
     two, and several times as long where another program uses one of the processors.
     """
-    from threadpoolctl import threadpool_limits
-
     if key not in known:
+        from threadpoolctl import threadpool_limits
+
         if len(known) >= REMEMBERED:
             known.clear()
         with threadpool_limits(1, user_api="blas"):

@@ -53,6 +53,7 @@ from assay.data.joining import Match, match_ids, rename_ids
 from assay.data.names import model_names, natural, questions_split, spelling_key, strip_spaces
 from assay.data.scales import Preference, Scale
 from assay.data.sides import PAIR_OF
+from assay.data.structure.annotators import of_one
 from assay.data.structure.cells import shared_key
 from assay.data.structure.finder import find_structure
 from assay.data.structure.readings import MOST_READINGS, UnclearTableError, of_several, readings_of, unclear
@@ -685,9 +686,9 @@ def structure_of(rows: Rows, settings: ReadSettings, *, alone: bool = True) -> S
     if not stating and (number := _number_of_first_row(rows.labels)) is not None:
         unknown_roles = tuple(Role(n, "unknown", "", v.examples(), "doubtful") for n, v in rows.views.items())
         return Structure("long", unknown_roles, errors=(sentences.numbered_first_row(number),))
-    there = rows.keys is not None and {*rows.keys.columns} <= {*known}
-    if there and not {"layout", "columns", "label", "annotator", "split_columns"} & {*settings.changed()}:
-        found = _with_keys(rows, rows.keys or KeyColumns((), ()), stated)
+    stating = {"layout", "columns", "label", "annotator", "split_columns"} & {*settings.changed()}
+    if rows.keys is not None and not stating and {*rows.keys.columns} <= {*known}:
+        found = _with_keys(rows, rows.keys, stated)
     else:
         found = find_structure(rows.labels, rows.views, stated)
     doubts = [Doubt(text, ((text, {role: found.options.get(role, role)}),)) for role, text in absent.items()]
@@ -696,6 +697,9 @@ def structure_of(rows: Rows, settings: ReadSettings, *, alone: bool = True) -> S
 
 LEAST_CONTINUED = 3
 """Rows that continue the number above them, from which the first row of a file is no header."""
+
+HEAD_OF_NUMBERS = 100
+"""Rows whose numbers are compared with the name of the first column."""
 
 
 def _number_of_first_row(frame: pl.DataFrame) -> int | None:
@@ -707,10 +711,6 @@ def _number_of_first_row(frame: pl.DataFrame) -> int | None:
     return int(name) if cells == [str(int(name) + k) for k in range(1, len(cells) + 1)] else None
 
 
-HEAD_OF_NUMBERS = 100
-"""Rows whose numbers are compared with the name of the first column."""
-
-
 def _with_keys(rows: Rows, keys: KeyColumns, stated: Stated) -> Structure:
     """Find the structure of a table with columns that were keys of objects, and ask what these are."""
     crossed = keys.who and keys.who != keys.columns
@@ -718,33 +718,22 @@ def _with_keys(rows: Rows, keys: KeyColumns, stated: Stated) -> Structure:
     found = find_structure(rows.labels, rows.views, replace(stated, columns=keys.columns, split_columns=rated))
     options = {**found.options, "layout": "wide", "columns": [*keys.columns]}
     people = {role: [*named] for role in ("humans", "judges") if (named := getattr(stated, role))}
-    one = [("human" if "humans" in people else "judge", people)] if len(stated.people) == 1 else []
+    alone = [("human" if "humans" in people else "judge", {**options, "split_columns": rated, **people})]
+    one = alone if len(stated.people) == 1 else of_one({**options, "split_columns": rated})
+    choices: list[Choice]
     if keys.who:
         models = model_names(keys.who)
         said = sentences.are_judges(models, [n for n in keys.who if n not in models]) if models else ""
         both = {**options, **({"split_columns": f"annotator{CROSS}criterion"} if crossed else {})}
-        choices = [
-            (said or sentences.columns_are_annotators(keys.who), {**both, **({"judges": models} if models else {})})
-        ]
-        given = {**options, "split_columns": rated}
-        choices += [
-            (sentences.columns_are_rated(keys.who, who), {**given, **more}) for who, more in one or ONE_ANNOTATOR
-        ]
+        both |= {"judges": models} if models else {}
+        choices = [(said or sentences.columns_are_annotators(keys.who), both)]
+        choices += [(sentences.columns_are_rated(keys.who, who), answer) for who, answer in one]
         asked = Doubt(sentences.keys_are_rated(keys.who, keys.objects), tuple(choices))
     else:
-        given = {**options, "split_columns": "criterion"}
-        choices = [
-            (sentences.answered_by_one(keys.columns, who), {**given, **more}) for who, more in one or ONE_ANNOTATOR
-        ]
-        choices += [] if one else [(sentences.columns_are_annotators(keys.columns), options)]
+        choices = [(sentences.answered_by_one(keys.columns, who), answer) for who, answer in one]
+        choices += [] if one is alone else [(sentences.columns_are_annotators(keys.columns), options)]
         asked = Doubt(sentences.keys_are(keys.columns, keys.objects), tuple(choices))
     return replace(found, questions=(*found.questions, asked), options={**found.options, **choices[0][1]})
-
-
-ONE_ANNOTATOR: Sequence[tuple[str, Mapping[str, Any]]] = (
-    ("human", {"humans": ["human"]}), ("judge", {"judges": ["judge"]}),
-)  # fmt: skip
-"""The one annotator of all labels, in words and as options."""
 
 
 def given_options(settings: ReadSettings) -> dict[str, Any]:

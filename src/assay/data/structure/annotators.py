@@ -46,6 +46,8 @@ def of_one(options: Mapping[str, Any]) -> list[tuple[str, dict[str, Any]]]:
     given = {"layout": "wide", "split_columns": "criterion", **given}
     names = given["columns"]
     human, judge = ("human", {**given, "humans": ["human"]}), ("judge", {**given, "judges": ["judge"]})
+    if "item" in given["split_columns"]:
+        return [human, judge]  # names of what is rated do not say who rated it
     # Columns that say who answered leave one of the two.
     if all(map(is_human, names)):
         return [human]

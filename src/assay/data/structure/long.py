@@ -285,7 +285,7 @@ class LongSearch(AnnotatorSearch):
         if not whole and item is not None and not self.views[item].unique:
             return False
         self.questions = [one for one in self.questions if not any("item" in given for _, given in one.choices)]
-        choices = self._of_one_annotator(whole or item or ROWS, [label])
+        choices = self._answered_by_one([label], {"item": whole or item or ROWS})
         self.questions.append(Doubt(words.only_column(label), tuple(choices)))
         return True
 
@@ -326,10 +326,12 @@ class LongSearch(AnnotatorSearch):
             return []
         return next((list(pair) for pair in combinations(ids[:MOST_IDS], 2) if not self._twice(pair)), [])
 
-    def _of_one_annotator(self, item: Any, columns: Sequence[str]) -> list[Choice]:
-        """The readings in which columns hold the labels of one human or judge."""
-        given = {"item": item, "columns": [*columns]}
-        return [(words.answered_by_one(columns, who), answer) for who, answer in of_one(given)]
+    def _answered_by_one(self, labels: Sequence[str], options: Mapping[str, Any]) -> list[Choice]:
+        """The readings in which one human or judge gave all labels: for several criteria, or votes several times."""
+        again = self.stated.compared is not None
+        given = {**options, "columns": [*labels], "split_columns": "repeat" if again else "criterion"}
+        said = words.repeats_of_one if again else words.answered_by_one
+        return [(said(labels, who), answer) for who, answer in of_one(given)]
 
     def _unread(self) -> Structure:
         """A long table in which a role is missing."""

@@ -317,7 +317,7 @@ class WideSearch(LongSearch):
             return  # which columns hold labels is asked
         item = options.get("item", "item")
         item = (self._joint_item(open_) or item) if item == ROWS else item
-        choices = self._of_one_annotator(item, [label])
+        choices = self._answered_by_one([label], {"item": item})
         criterion = next((n for n, v in self.views.items() if called(self.plain[n], "criterion") and self._repeats(n)
                           and v.share_filled == 1), None)  # fmt: skip
         if criterion is not None and self.stated.criterion is None:
@@ -325,7 +325,7 @@ class WideSearch(LongSearch):
             choices = [(words.labels_of_criteria(label, who, criterion), {**one, role: [label]})
                        for who, role in (("human", "humans"), ("judge", "judges"))]  # fmt: skip
         if further := self._criteria_after([label], open_):
-            choices += self._of_one_annotator(item, further)
+            choices += self._answered_by_one(further, {"item": item})
         self.questions.append(Doubt(words.only_column(label), tuple(choices)))
 
     def _criteria_after(self, labels: Sequence[str], open_: Sequence[str]) -> list[str]:
@@ -379,13 +379,6 @@ class WideSearch(LongSearch):
             choices.append((words.rows_are_annotators(None if who == ROWS else who), turned))
         self.questions.append(Doubt(words.people_or_questions(labels, self._why_labels(self.views[labels[0]])),
                                        tuple(choices)))  # fmt: skip
-
-    def _answered_by_one(self, labels: list[str], options: Mapping[str, Any]) -> list[Choice]:
-        """The readings in which one human or judge gave all labels: for several criteria, or votes several times."""
-        again = self.stated.compared is not None
-        given = {**options, "columns": labels, "split_columns": "repeat" if again else "criterion"}
-        said = words.repeats_of_one if again else words.answered_by_one
-        return [(said(labels, who), answer) for who, answer in of_one(given)]
 
     def _ask_order(self, name: str, crossing: CrossedNames) -> None:
         """Ask which part of each name is the annotator, if the names do not show it."""
