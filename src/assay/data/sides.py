@@ -279,12 +279,14 @@ def _are_sides(one: ColumnView, other: ColumnView) -> bool:
     mine, theirs = set(one.distinct.to_list()), set(other.distinct.to_list())
     if len(mine & theirs) < 2 or 2 * len(mine & theirs) < min(len(mine), len(theirs)):
         return False
+    if (one.texts == other.texts).any():
+        return False
     both = pl.DataFrame({"one": one.texts, "other": other.texts}).drop_nulls()
     shares = both["one"].value_counts(normalize=True).join(
         both["other"].value_counts(normalize=True).rename({"other": "one", "proportion": "share"}), on="one"
     )  # fmt: skip
     chance = both.height * float((shares["proportion"] * shares["share"]).sum())
-    return chance >= LEAST_UNEQUAL and not (both["one"] == both["other"]).any()
+    return chance >= LEAST_UNEQUAL
 
 
 def _says_who_won(table: pl.DataFrame, view: ColumnView, battle: Battle, *, one_side: bool) -> bool:

@@ -43,6 +43,8 @@ class ColumnView:
         # One pass: a separate call per step takes longer than the steps do on a sheet of some hundred rows.
         self.texts = cells.select(pl.when(~marked & (cell != "")).then(cell)).to_series()
         self.filled = len(self.texts) - self.texts.null_count()
+        self.identify_rows_with: dict[tuple[str, ...], bool | None] = {}
+        """Whether it identifies a row together with other columns of its table, as far as that was asked."""
 
     @cached_property
     def distinct(self) -> pl.Series:

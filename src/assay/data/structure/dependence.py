@@ -50,12 +50,26 @@ class Dependence(NamedTuple):
 
 def crossed(columns: Sequence[Codes]) -> Codes:
     """Return the codes of the combinations of several columns; −1 where one of them is empty."""
+    return columns[0] if len(columns) == 1 else _coded(_joined(columns))
+
+
+def _joined(columns: Sequence[Codes]) -> Codes:
+    """A number for each combination of several columns, in their order and with gaps; −1 where one is empty."""
     found = columns[0]
     for other in columns[1:]:
-        empty = (found < 0) | (other < 0)
-        together = found * (int(other.max(initial=0)) + 1) + other
-        found = np.unique(np.where(empty, -1, together), return_inverse=True)[1].reshape(-1) - int(empty.any())
+        width = int(other.max(initial=0)) + 1
+        if int(found.max(initial=0)) >= LARGEST_NUMBER // width:
+            found = _coded(found)
+        found = np.where((found < 0) | (other < 0), -1, found * width + other)
     return found
+
+
+LARGEST_NUMBER = 2**62
+
+
+def _coded(numbers: Codes) -> Codes:
+    """Numbers without gaps, in their order; −1 stays."""
+    return np.unique(numbers, return_inverse=True)[1].reshape(-1) - int((numbers < 0).any())
 
 
 def dependence(of: Codes, on: Codes) -> Dependence:
@@ -91,14 +105,29 @@ class Repetition(NamedTuple):
         return self.repeats <= REPEATED_OF_CHANCE * self.chance
 
 
+def identify_rows(columns: Sequence[Codes]) -> bool | None:
+    """Return whether columns identify a row, without what chance would repeat where too many rows do."""
+    n, repeats = _count_repeats(_filled(columns))
+    return False if repeats > REPEATED * n else repetition(columns).is_key
+
+
+def _filled(columns: Sequence[Codes]) -> list[Codes]:
+    there = np.logical_and.reduce([one >= 0 for one in columns])
+    return [one[there] for one in columns]
+
+
+def _count_repeats(columns: Sequence[Codes]) -> tuple[int, int]:
+    """Return the numbers of rows and of repeats."""
+    n = len(columns[0])
+    return n, n - len(np.unique(_joined(columns)))
+
+
 def repetition(columns: Sequence[Codes]) -> Repetition:
     """Return how often rows repeat a combination of columns, in rows where all are filled."""
-    there = np.logical_and.reduce([one >= 0 for one in columns])
-    columns = [one[there] for one in columns]
-    n = len(columns[0])
+    columns = _filled(columns)
+    n, repeats = _count_repeats(columns)
     if not n:
         return Repetition(0, 0, 0.0)
-    repeats = n - len(np.unique(crossed(columns)))
     chances = []
     for i, member in enumerate(columns):
         others = [one for j, one in enumerate(columns) if j != i]

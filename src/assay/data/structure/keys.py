@@ -11,7 +11,7 @@ import numpy as np
 
 from assay.data import words
 from assay.data.structure.cells import ColumnView
-from assay.data.structure.dependence import crossed, dependence, repetition
+from assay.data.structure.dependence import crossed, dependence, identify_rows, repetition
 from assay.data.structure.one_scale import MOST_SHARED_VALUES, on_one_scale, scale_groups
 from assay.data.structure.readings import MOST_CHOICES, MOST_READINGS
 from assay.data.structure.role_names import ENDS_IN_ID, ID, MEASURE, called, called_people
@@ -133,15 +133,22 @@ class KeySearch(TableSearch):
                     ways = np.prod([float(self.views[n].n_values) for n in part])
                     if ways < LEAST_FILLED * rows or any((a, b) in functions for a in part for b in part):
                         continue
-                    repeats = repetition([self.views[n].codes for n in part])
-                    if repeats.is_key:
+                    is_key = self._is_key(part)
+                    if is_key:
                         found.append(part)
-                    elif repeats.is_key is None and not any(set(k) <= set(part) for k in possible):
+                    elif is_key is None and not any(set(k) <= set(part) for k in possible):
                         possible.append(part)
                 if found:
                     # A coarser column gives way to a finer one: a teacher to a lesson.
                     return [k for k in found if not self._coarser(k, found, functions)], []
         return [], possible
+
+    def _is_key(self, part: tuple[str, ...]) -> bool | None:
+        """Whether columns identify a row, which their views remember: a table is searched once for each choice."""
+        known = self.views[part[0]].identify_rows_with
+        if part[1:] not in known:
+            known[part[1:]] = identify_rows([self.views[n].codes for n in part])
+        return known[part[1:]]
 
     def _coarser(self, key: tuple[str, ...], keys: Sequence[tuple[str, ...]], functions: set[tuple[str, str]]) -> bool:
         for other in keys:
