@@ -373,6 +373,15 @@ def people_or_questions(columns: Sequence[str], scale: str) -> str:
     return f"{asked} If some are models, set judges=[...]."
 
 
+def numbered_answers(named: str) -> str:
+    """Return the question about answers of one form that differ in their number alone."""
+    return f"{named} are numbered answers of one assignment: to one question on several items, or to several questions?"
+
+
+NUMBERED_ARE_ITEMS = "each number is an item"
+NUMBERED_ARE_CRITERIA = "each number is a question (a criterion)"
+
+
 def part_of_item(item: Sequence[str], column: str, annotator: str) -> str:
     """Return the question whether a column that describes annotators is part of the item."""
     return (

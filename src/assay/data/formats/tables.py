@@ -35,6 +35,8 @@ from assay.data.names import (
 )
 from assay.data.scales import Preference
 from assay.data.sides import GRADES, PAIR, PAIR_OF, Battle, Sides, find_battles, name_sides, pair_names, votes_in
+from assay.data.structure.cells import views_of
+from assay.data.structure.one_scale import MOST_SHARED_VALUES, scale_groups
 from assay.data.structure.role_names import (
     ID,
     MIN_VOTES,
@@ -843,7 +845,8 @@ def arena_rows(
     if "_row" not in frame.columns:
         frame = frame.with_columns(_row=pl.int_range(1, frame.height + 1))
     rest = [c for c in frame.columns if c not in battle[:3]]
-    items = [c for c in rest if called(plain_name(c), "item")]
+    scores = _scores_beside(frame.select(c for c in rest if c not in (*asked, annotator)))
+    items = [c for c in rest if called(plain_name(c), "item") and c not in scores]
     ids = [c for c in items if ID.search(plain_name(c)) or plain_name(c).endswith("id")]
     usual = (*ARENA_ITEMS, *ids, *(c for c in items if frame[c].n_unique() < frame.height))
     named = asked[0] if len(asked) == 1 else next((c for c in usual if c in rest), None)
@@ -881,6 +884,7 @@ def arena_rows(
         item_is += f"; the annotator is {voter} (it contains names of models and others)"
     notes = [f"comparisons read as votes: first is {battle.first}, second is {battle.second}; {item_is}"]
     notes += [*([] if voter else [no_voter(NOBODY)]), *_unread(frame, (c for c in rest if c not in (*spent, "_row")))]
+    notes += [f"not read as labels, next to votes: {listing(scores)}"] if scores else []
     if battle.systems:
         # Battles without a question are separate items, so no vote is repeated.
         again = "repeat" not in kept.columns and bool(named or asked)
@@ -894,6 +898,20 @@ def arena_rows(
         kept = kept.drop("annotator")
     scale = Preference(GRADES) if graded else Preference()
     return Rows(kept, reading=Reading(source, frame.height, exclusions=gone, notes=tuple(notes)), scales={None: scale})
+
+
+LEAST_SCORES = 3
+"""Columns of whole numbers on one scale from which they are scores next to votes, under any names: ``step``, ``logic``."""
+
+
+def _scores_beside(frame: pl.DataFrame) -> list[str]:
+    """The columns with scores next to votes, by their names or by their common scale."""
+    views = {n: v for n, v in views_of(frame).items() if v.numeric and not v.dates}
+    plain = {n: plain_name(n) for n in views}
+    few = [n for n, v in views.items() if v.whole and 2 <= v.n_values <= MOST_SHARED_VALUES
+           and not (ID.search(plain[n]) or called(plain[n], "repeat") or called_people(plain[n]))]  # fmt: skip
+    shared = {n for group in scale_groups(few, views) if len(group) >= LEAST_SCORES for n in group}
+    return [n for n in views if n in shared or {"score", "rating", "grade"} & {*plain[n].split()}]
 
 
 def _unread(frame: pl.DataFrame, names: Iterable[str]) -> list[str]:
@@ -949,10 +967,7 @@ def read_battles(rows: Rows, item: str | Sequence[str] | None, annotator: str | 
     if wide or not battles:
         return rows
     made = arena_rows(rows.labels, rows.reading.source, item, battles[0], annotator)
-    scores = [n for n in made.labels.columns if n in rows.views and rows.views[n].numeric
-              and {"score", "rating", "grade"} & {*plain_name(n).split()}]  # fmt: skip
-    left = [f"not read as labels, next to votes: {listing(scores)}"] if scores else []
-    reading = replace(rows.reading.add_notes(*made.reading.notes, *left), exclusions=made.reading.exclusions)
+    reading = replace(rows.reading.add_notes(*made.reading.notes), exclusions=made.reading.exclusions)
     return replace(made, items=rows.items, annotators=rows.annotators, reading=reading, untyped=rows.untyped)
 
 

@@ -5,12 +5,14 @@ from __future__ import annotations
 import hashlib
 import html
 import re
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
 from typing import Any
 
+from assay.data import words
 from assay.data.formats import FormatSettings, Rows
 from assay.data.formats.platforms.intake import (
     EMPTY,
@@ -25,8 +27,12 @@ from assay.data.formats.platforms.intake import (
 )
 from assay.data.formats.tables import read_delimited
 from assay.data.scales import Preference
+from assay.data.structure.readings import unclear
 from assay.data.structure.role_names import called, plain_name
 from assay.errors import DataError, counted, listing
+
+_Row = tuple[dict[str, Any], dict[str, str | None]]
+"""The cells of an assignment, and its answers by question."""
 
 SWAPS = {"1": 1, "2": -1}
 """Values of a column with the order of the sides: 1 as listed, 2 swapped."""
@@ -43,7 +49,9 @@ def read_mturk(path: Path, item: str | None, settings: FormatSettings) -> Rows:
     if "WorkerId" not in table.columns:
         raise DataError(f"{path} has no column 'WorkerId'; it is not a batch file of Mechanical Turk")
     intake = Intake(path)
-    rows = [(row, dict(_answers(row))) for row in table.to_dicts()]
+    rows = _without_echoes([(row, dict(_answers(row))) for row in table.to_dicts()])
+    if not numbered and settings.criteria is None and not any(map(_common_input, table.columns)):
+        _ask_numbered(path, [answers for _, answers in rows])
     sides = set() if swap is None else _sides(path, [answers for _, answers in rows], numbered)
     comments = _comments([answers for _, answers in rows], settings.criteria)
     for line, (row, answers) in enumerate(rows, 2):
@@ -81,6 +89,36 @@ def read_mturk(path: Path, item: str | None, settings: FormatSettings) -> Rows:
     if not by_id:
         intake.note("workers are named by codes; to keep their ids, set workers='ids'")
     return intake.rows(settings.criteria, texts=True)
+
+
+def _common_input(column: str) -> bool:
+    """Whether a column is an input of the whole HIT, on which numbered questions can be asked."""
+    return re.fullmatch(r"Input\..*\D", column) is not None
+
+
+def _without_echoes(rows: Sequence[_Row]) -> list[_Row]:
+    """Rows without answers that repeat a column of the assignment, as forms send along: the worker, the HIT."""
+    asked = dict.fromkeys(question for _, answers in rows for question in answers)
+    echoes = set()
+    for question in asked:
+        given = [(row, answers[question]) for row, answers in rows if answers.get(question) is not None]
+        own = {c for row, _ in given for c in row if not c.startswith(("Input.", "Answer."))}
+        if given and any(all(row.get(c) == value for row, value in given) for c in own):
+            echoes.add(question)
+    return [(row, {q: value for q, value in answers.items() if q not in echoes}) for row, answers in rows]
+
+
+def _ask_numbered(path: Path, answers: Sequence[Mapping[str, str | None]]) -> None:
+    """Refuse questions that differ in their number alone: they can be one on several items, or several on one."""
+    questions = list(dict.fromkeys(question for row in answers for question in row))
+    stems = Counter(re.sub(r"\d+$", "", question) for question in questions if re.search(r"\d$", question))
+    again = [stem for stem, n in stems.items() if n > 1 and stem]
+    if not again:
+        return
+    named = listing([f"{stem}1, {stem}2, ... ({stems[stem]})" for stem in again], 4)
+    raise unclear(str(path), [words.numbered_answers(named)], [
+        (words.NUMBERED_ARE_ITEMS, {"numbered": again}), (words.NUMBERED_ARE_CRITERIA, {"criteria": questions}),
+    ])  # fmt: skip
 
 
 def _is_rejected(row: Mapping[str, Any]) -> bool:
