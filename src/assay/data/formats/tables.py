@@ -901,7 +901,7 @@ def arena_rows(
 
 
 LEAST_SCORES = 3
-"""Columns of whole numbers on one scale from which they are scores next to votes, under any names: ``step``, ``logic``."""
+"""Columns of whole numbers on one scale from which they are scores next to votes, whatever their names are."""
 
 
 def _scores_beside(frame: pl.DataFrame) -> list[str]:

@@ -73,6 +73,8 @@ class AnnotatorSearch(KeySearch):
             return 8, "it contains the annotators that you name"
         if any(called(self.plain[name], one) for one in _FURTHER):
             return 0, ""
+        if self._is_system(name) and any(self._names_judges(n) for n in self.views):
+            return 0, ""  # what the judges of another column rate
         strength = called_people(self.plain[name])
         if strength == 2:
             return 6 if self.plain[name] == "annotator" else 5, "by its name"

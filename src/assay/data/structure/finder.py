@@ -24,7 +24,16 @@ from assay.data.sides import find_battles
 from assay.data.structure.cells import LEAST_COUNTED, ROWS_INSPECTED, ColumnView, total_of_counts
 from assay.data.structure.keys import RowKey
 from assay.data.structure.one_scale import on_one_scale
-from assay.data.structure.role_names import COUNTED, ID, called, called_people, criteria_of_one, is_human, stem
+from assay.data.structure.role_names import (
+    COUNTED,
+    ID,
+    called,
+    called_people,
+    called_person_ids,
+    criteria_of_one,
+    is_human,
+    stem,
+)
 from assay.data.structure.roles import ROWS, Role, Stated, Structure
 from assay.data.structure.search import MOST_PEOPLE
 from assay.data.structure.wide import WideSearch
@@ -57,6 +66,10 @@ NAMES_PEOPLE = 3
 
 SEVERITIES = {"critical": 25, "major": 5, "minor": 1, "neutral": 0, "no error": 0, "none": 0}
 """The weight of an error of each severity in MQM (Multidimensional Quality Metrics), as translations are rated."""
+
+
+GENERAL_MODELS = {"llm", "ai", "judge", "model"}
+"""Words for a model that is named elsewhere."""
 
 
 class StructureSearch(WideSearch):
@@ -98,7 +111,7 @@ class StructureSearch(WideSearch):
         } <= stated.by_name
         if shape is None and unnamed and (errors := self._errors_in_texts()) is not None:
             return errors
-        key = self._key_of_one_judge() or self._key()
+        key = self._key_of_one_annotator() or self._key()
         if key is not None or shape == "long":
             return self._unread() if key is None else self.long(key)
         if self.questions and self._keys_are_questions():
@@ -152,30 +165,49 @@ class StructureSearch(WideSearch):
                     self.errors.append(words.copied_labels(name, of, further))
                     return
 
-    def _key_of_one_judge(self) -> RowKey | None:
-        """The item of each row, and the column with the name of the one judge that answered; None without one.
+    def _key_of_one_annotator(self) -> RowKey | None:
+        """The item of each row, and the column with the name of the one judge or person who answered, if any.
 
         Columns called as people or models are, next to such a name, are annotators themselves.
         """
         stated, views = self.stated, self.views
-        judges = [n for n, v in views.items() if v.n_values == 1 and v.filled == v.rows and self._names_judges(n)]
-        others = [n for n, v in views.items() if n not in judges and v.could_be_labels and self._by_name(n) is None
-                  and (is_human(n) or model_names([n]) or called_people(self.plain[n]) == 2)]  # fmt: skip
+        once = [n for n, v in views.items() if v.n_values == 1 and v.filled == v.rows]
+        judges = [n for n in once if self._names_judges(n)] or self._one_person(once)
+        open_ = [n for n, v in views.items() if n not in judges and v.could_be_labels and self._by_name(n) is None]
+        others = [n for n in open_ if is_human(n) or called_people(self.plain[n]) == 2
+                  or (model_names([n]) and not self._is_system(n))]  # fmt: skip
         one = criteria_of_one(others)
         # `llm_judge_score, llm_judge_pass` next to the name of that judge are its criteria.
         others = [] if one is not None and {*others} <= {*one.annotator_of} and model_names(one.annotators) else others
+        if not any(is_human(n) or called_people(self.plain[n]) == 2 for n in others):
+            others = [n for n in others if not self._is_criterion_of_model(n)]
         said = stated.columns is not None or stated.people & {*views} or stated.shape not in (None, "long")
         if not judges or others or said or stated.annotator not in (None, judges[0]):
             return None
+        why = words.model_reason(judges[:1]) if self._names_judges(judges[0]) else "by its name"
         item, joint, within = self._items_of_rows()
         if item is None and not joint:
             usual = ("item", "system", "criterion", "repeat", "condition")
             keys = [k for k in self._all_keys[1] if all(ID.search(self.plain[n]) or any(
                 called(self.plain[n], one) for one in usual) for n in k)]  # fmt: skip
-            key = self._split_key(judges[0], (*keys[0], judges[0]), words.model_reason(judges[:1])) if keys else None
+            key = self._split_key(judges[0], (*keys[0], judges[0]), why) if keys else None
             return key if key is None else key._replace(found=False)
         return RowKey(judges[0], (item,) if item is not None else tuple(joint), within.get("criterion"),
-                      within.get("repeat"), words.model_reason(judges[:1]))  # fmt: skip
+                      within.get("repeat"), why)  # fmt: skip
+
+    def _is_criterion_of_model(self, name: str) -> bool:
+        """Whether a column names a model that another one says, and what it alone judged: ``llm_pass``."""
+        parts = self.plain[name].split()
+        what = [part for part in parts if part not in GENERAL_MODELS]
+        others = [self.plain[n].split() for n in self.views if n != name]
+        return 0 < len(what) < len(parts) and not any(one[-len(what) :] == what for one in others)
+
+    def _one_person(self, once: Sequence[str]) -> list[str]:
+        """The column of one value with the person who gave the labels of each row, in a column that is called so."""
+        labelled = any(called(plain, "label") and self.views[n].could_be_labels for n, plain in self.plain.items())
+        named = [n for n in once if called_people(self.plain[n]) and not self._is_system(n)
+                 and (self.views[n].is_text or called_person_ids(self.plain[n]))]  # fmt: skip
+        return named if labelled and len(named) == 1 and self.frame.height > 1 else []
 
     def _asks_about_one_model(self) -> bool:
         """Ask whether the one model of a column gave the labels of each item, or wrote what has them."""
