@@ -373,6 +373,11 @@ def people_or_questions(columns: Sequence[str], scale: str) -> str:
     return f"{asked} If some are models, set judges=[...]."
 
 
+def empty_labels(names: Sequence[str]) -> str:
+    """Return the sentence on columns called as those of labels or annotators that hold nothing."""
+    return f"{_names(names)} {'has' if len(names) == 1 else 'have'} no values"
+
+
 def numbered_answers(named: str) -> str:
     """Return the question about answers of one form that differ in their number alone."""
     return f"{named} are numbered answers of one assignment: to one question on several items, or to several questions?"

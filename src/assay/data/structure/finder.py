@@ -32,6 +32,7 @@ from assay.data.structure.role_names import (
     called_person_ids,
     criteria_of_one,
     is_human,
+    plain_name,
     stem,
 )
 from assay.data.structure.roles import ROWS, Role, Stated, Structure
@@ -51,7 +52,20 @@ def find_structure(frame: pl.DataFrame, views: Mapping[str, ColumnView], stated:
     stated : Stated
         The roles that the user has specified; they are never questioned.
     """
-    return StructureSearch(views, stated, frame.drop("_row", strict=False).head(ROWS_INSPECTED)).find()
+    found = StructureSearch(views, stated, frame.drop("_row", strict=False).head(ROWS_INSPECTED)).find()
+    if not (found.questions or found.errors) or not (empty := _empty_labels(views)):
+        return found
+    if not found.questions:
+        return replace(found, errors=(*found.errors, words.empty_labels(empty)))
+    first, *others = found.questions
+    return replace(found, questions=(first._replace(text=f"{words.empty_labels(empty)}; {first.text}"), *others))
+
+
+def _empty_labels(views: Mapping[str, ColumnView]) -> list[str]:
+    """The columns without a value whose names are those of labels or of who gives them: a form to be filled in."""
+    empty = {n: plain_name(n) for n, view in views.items() if not view.filled}
+    return [n for n, plain in empty.items() if is_human(n) or model_names([n]) or called_people(plain)
+            or any(called(plain, role) for role in ("label", "judge", "questions", "gold"))]  # fmt: skip
 
 
 MOST_WORDS = 3

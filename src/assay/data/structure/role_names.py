@@ -27,7 +27,7 @@ COUNTED = re.compile(
 
 ID = re.compile(r"\b(id|idx|key|nr|no|number)$")
 """The last word of the name of a column of ids."""
-ENDS_IN_ID = re.compile(r"\b([pqstu]?id|doc ?id|idx)$")
+ENDS_IN_ID = re.compile(r"\b([pqstu]?id|(gu|pm|uu)id|doc ?id|idx)$")
 """The end of the plain name of a column of ids: ``doc id``, ``pid``."""
 
 _ID_WORDS = r"( ?(?P<id>id|ids|name|code|nr|no|number|email|index))?"
@@ -409,7 +409,8 @@ def _is_kind_of_annotator(part: str) -> bool:
 def crossed_part(names: Sequence[str]) -> list[str]:
     """Return the names that each combine an annotator and a criterion; a few other names are allowed.
 
-    In ``rater1_a, rater2_a, rater1_b, rater2_b, a_score, b_score``, the first four share annotators and criteria.
+    In ``rater1_a, rater2_a, rater1_b, rater2_b, a_score, b_score``, the first four share annotators and criteria. In
+    ``claim, claim_e, claim_w, data, data_e, data_w`` those with initials do: the others are what the two agreed on.
     """
     best: list[str] = []
     for mark in _BETWEEN:
@@ -422,7 +423,9 @@ def crossed_part(names: Sequence[str]) -> list[str]:
                 groups = [joined, *(g for g in groups if g not in near)]
             for group in groups:
                 sides = [list({p[i] for p in group.values()}) for i in (0, 1)]
-                if len(group) > len(best) and any(map(_names_people, sides)) and crossed_names(list(group)):
+                initials = any(one in names for one in sides[0]) and max(map(len, sides[1])) <= MOST_INITIALS
+                people = any(map(_names_people, sides)) or initials
+                if len(group) > len(best) and people and crossed_names(list(group)):
                     best = [n for n in names if n in group]
     return best
 

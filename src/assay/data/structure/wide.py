@@ -229,9 +229,14 @@ class WideSearch(LongSearch):
         names = crossing.annotators
         if self.stated.people or "criterion" not in crossing.template or not could_be_systems(names):
             return
-        choices: list[Choice] = [(words.columns_are_annotators(names), {"columns": options["columns"]})]
-        choices += self._rated_columns(names, options)
-        self.questions.append(Doubt(words.people_or_systems(names), tuple(choices)))
+        rated = self._rated_columns(names, options)
+        order = words.crossed_columns(crossing.ambiguity) if crossing.ambiguity else None
+        for i, asked in enumerate(self.questions):
+            if asked.text == order:  # which part is the annotator: perhaps neither
+                self.questions[i] = Doubt(asked.text, (*asked.choices, *rated))
+                return
+        choices = (words.columns_are_annotators(names), {"columns": options["columns"]}), *rated
+        self.questions.append(Doubt(words.people_or_systems(names), choices))
 
     def _rated_columns(self, names: Sequence[str], options: Mapping[str, Any]) -> list[Choice]:
         """The readings in which names of columns say what one human or judge rated."""
