@@ -842,10 +842,9 @@ def arena_rows(
     asked = [item] if isinstance(item, str) else list(item or ())
     if (name := next((n for n in asked if n not in frame.columns), None)) is not None:
         raise DataError(f"{source} has no column '{name}'; it has {listing(frame.columns)}")
-    if "_row" not in frame.columns:
-        frame = frame.with_columns(_row=pl.int_range(1, frame.height + 1))
+    frame = frame if "_row" in frame.columns else frame.with_columns(_row=pl.int_range(1, frame.height + 1))
     rest = [c for c in frame.columns if c not in battle[:3]]
-    scores = _scores_beside(frame.select(c for c in rest if c not in (*asked, annotator)))
+    scores = _scores_next_to_votes(frame.select(c for c in rest if c not in (*asked, annotator)))
     items = [c for c in rest if called(plain_name(c), "item") and c not in scores]
     ids = [c for c in items if ID.search(plain_name(c)) or plain_name(c).endswith("id")]
     usual = (*ARENA_ITEMS, *ids, *(c for c in items if frame[c].n_unique() < frame.height))
@@ -883,8 +882,8 @@ def arena_rows(
     if by_values and voter:
         item_is += f"; the annotator is {voter} (it contains names of models and others)"
     notes = [f"comparisons read as votes: first is {battle.first}, second is {battle.second}; {item_is}"]
-    notes += [*([] if voter else [no_voter(NOBODY)]), *_unread(frame, (c for c in rest if c not in (*spent, "_row")))]
-    notes += [f"not read as labels, next to votes: {listing(scores)}"] if scores else []
+    left = _unread(frame, [c for c in rest if c not in (*spent, "_row")], scores)
+    notes += [*([] if voter else [no_voter(NOBODY)]), *left]
     if battle.systems:
         # Battles without a question are separate items, so no vote is repeated.
         again = "repeat" not in kept.columns and bool(named or asked)
@@ -904,7 +903,7 @@ LEAST_SCORES = 3
 """Columns of whole numbers on one scale from which they are scores next to votes, whatever their names are."""
 
 
-def _scores_beside(frame: pl.DataFrame) -> list[str]:
+def _scores_next_to_votes(frame: pl.DataFrame) -> list[str]:
     """The columns with scores next to votes, by their names or by their common scale."""
     views = {n: v for n, v in views_of(frame).items() if v.numeric and not v.dates}
     plain = {n: plain_name(n) for n in views}
@@ -914,10 +913,11 @@ def _scores_beside(frame: pl.DataFrame) -> list[str]:
     return [n for n in views if n in shared or {"score", "rating", "grade"} & {*plain[n].split()}]
 
 
-def _unread(frame: pl.DataFrame, names: Iterable[str]) -> list[str]:
-    """The note on columns next to votes whose cells are objects like answers."""
+def _unread(frame: pl.DataFrame, names: Sequence[str], scores: Sequence[str]) -> list[str]:
+    """The notes on columns next to votes with scores, and on those whose cells are objects like answers."""
     found = objects_like_answers(frame, names)
-    return [unread_answers(found)] if found else []
+    notes = [unread_answers(found)] if found else []
+    return [*notes, f"not read as labels, next to votes: {listing(scores)}"] if scores else notes
 
 
 def _repeated_votes(votes: pl.DataFrame, question: str) -> tuple[pl.DataFrame, list[str]]:
