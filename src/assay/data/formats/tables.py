@@ -889,9 +889,8 @@ def arena_rows(
         again = "repeat" not in kept.columns and bool(named or asked)
         kept, said = _repeated_votes(kept, named or "item") if again else (kept, [])
         notes += said
-    neither = f"{battle.winner} names neither {battle.first}, {battle.second} nor a tie" + (
-        f" ({words})" if words else ""
-    )
+    neither = f"{battle.winner} names neither {battle.first}, {battle.second} nor a tie"
+    neither += f" ({words})" if words else ""
     gone = (Exclusion("row", out, neither),) if out else ()
     if annotator is not None and annotator != "annotator":
         kept = kept.drop("annotator")
@@ -900,7 +899,7 @@ def arena_rows(
 
 
 LEAST_SCORES = 3
-"""Columns of whole numbers on one scale from which they are scores next to votes, whatever their names are."""
+"""Columns of whole numbers on one scale from which they are scores next to votes, under any names."""
 
 
 def _scores_next_to_votes(frame: pl.DataFrame) -> list[str]:
