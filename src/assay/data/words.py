@@ -698,6 +698,17 @@ def names_annotators(column: str) -> str:
     return f"'{column}' names the annotators, read as column 'annotator'"
 
 
+def one_row_per_answer(columns: Sequence[str], keys: str = "") -> str:
+    """Return the note on lists or objects that became one row per answer; ``keys`` are what their keys are."""
+    are = f": {'its' if len(columns) == 1 else 'their'} keys are the {keys}" if keys else ""
+    return f"one row per answer in {listing(columns)}{are}"
+
+
+def annotators_of_answers(columns: Sequence[str], who: Sequence[str]) -> str:
+    """Return the note on columns that became one row per answer; ``who`` are those that name their annotators."""
+    return f"{one_row_per_answer([listing(columns, 4)])}: {listing(who, 4)} name the annotators"
+
+
 def labels_of_objects(labels: Mapping[str, str]) -> str:
     """Return the note on columns whose objects have one label next to comments; ``labels`` has its key."""
     keys = list(dict.fromkeys(labels.values()))

@@ -10,7 +10,7 @@ import polars as pl
 import pytest
 
 import assay
-from assay.data.formats.nested import records_in
+from assay.data.formats.nested.records import records_in
 from assay.data.structure.readings import UnclearTableError
 from assay.errors import DataError
 

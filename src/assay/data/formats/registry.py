@@ -21,7 +21,7 @@ from assay.data import words as sentences
 from assay.data.annotations import Annotations, from_frame
 from assay.data.columns import BLANK, SPLIT_DETAILS, FrameSettings, Reading, drop_blank_rows, whole_ids
 from assay.data.formats import FormatSettings, KeyColumns, Rows, tables
-from assay.data.formats.nested import CROSS
+from assay.data.formats.nested.objects import CROSS
 from assay.data.formats.platforms.intake import OFF_SCALE, is_number
 from assay.data.formats.platforms.label_studio import read_label_studio
 from assay.data.formats.platforms.mturk import read_mturk

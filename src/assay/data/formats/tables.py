@@ -22,7 +22,8 @@ from numpy.typing import NDArray
 from assay.data.annotations import Annotations, Reading
 from assay.data.columns import KEY, arrow_orders, class_names, column_of, declare_orders, name_classes, natural
 from assay.data.formats import Rows, one_answer_each
-from assay.data.formats.nested import objects_like_answers, records_in, records_of_arrays
+from assay.data.formats.nested.cells import objects_like_answers
+from assay.data.formats.nested.records import records_in, records_of_arrays
 from assay.data.formats.sheets import SPREADSHEETS, TEXTS, read_sheet, refuse_further_cells, without_footer
 from assay.data.names import (
     IN_MEMORY,

@@ -1,0 +1,158 @@
+"""Tables whose cells contain the answers, as lists, objects or marks: one row per answer.
+
+Data sets on disagreement, summaries and dialogues store all answers on an item in one record: two lists of one length
+(annotators and labels), one list of objects, or an object of annotators and labels. They become rows of a long table
+before the structure of the table is found. Annotators without names are named by their place.
+
+``{"id": "q1", "annotations": {"ann": 4, "bo": 3}}`` becomes the rows ``q1, ann, 4`` and ``q1, bo, 3``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Mapping
+from dataclasses import replace
+from typing import Any, NamedTuple
+
+import polars as pl
+
+from assay.data import words
+from assay.data.columns import column_of
+from assay.data.formats import Rows
+from assay.data.formats.nested import lists, objects, records
+from assay.data.formats.nested.cells import (
+    NAMES,
+    Nested,
+    Unfolded,
+    comma_lists,
+    is_scalar,
+    keys_of,
+    like_answers,
+    marked_categories,
+    objects_of_lists,
+    parsed_columns,
+    refuse_spans,
+)
+from assay.data.formats.nested.key_names import single
+from assay.data.notations import tallies_in
+from assay.data.structure.role_names import called
+from assay.errors import DataError, listing
+
+
+class AnswerShape(NamedTuple):
+    """A shape of answers: a record that has it, and the function that reads it, which returns None for other shapes."""
+
+    example: str
+    read: Callable[[Nested], Unfolded | None]
+
+
+SHAPES = (
+    # Each object in a list is an answer, and objects next to the list describe the item: before all objects.
+    AnswerShape('{"reviews": [{"worker": "ann", "stars": 4}, {"worker": "bo", "stars": 3}]}', lists.lists_of_objects),
+    # Other numbers next to the list, such as its mean, would be criteria of an object of objects.
+    AnswerShape(
+        '{"evals": {"tone": {"scores": [4, 3], "n": 2}, "depth": {"scores": [2, 2], "n": 2}}}', lists.lists_by_criterion
+    ),
+    AnswerShape(
+        '{"scores": {"ann": {"tone": 4, "depth": 2}, "bo": {"tone": 3, "depth": 2}}}', objects.objects_of_objects
+    ),
+    AnswerShape('{"annotators": [17, 23], "labels": [4, 3]}', lists.parallel_lists),
+    AnswerShape('{"fluency": [4, 3], "tone": [2, 2]}', lists.lists_of_criteria),
+    AnswerShape('{"scores": {"clarity": 4, "tone": 5}}', objects.labels_by_key),
+    AnswerShape('{"scores": {"ann": 4, "bo": 5}}', objects.labels_by_annotator),
+    AnswerShape('{"tone": {"score": 4, "reason": "short"}}', objects.labels_next_to_comments),
+)
+"""The shapes of answers. The first that all records have is read, so that the order decides where several fit."""
+
+REWRITINGS = (
+    records.with_labels_by_criterion,
+    records.without_wrappers,
+    records.without_sections,
+)
+"""What makes records simpler before their shape is found, in this order."""
+
+
+def unfold(rows: Rows, stated: Mapping[str, Any] | None = None) -> Rows:
+    """Return a table with one row per answer, if its cells contain the answers as lists or objects.
+
+    ``stated`` are the options of `assay.read` that the user has specified.
+
+    Raises
+    ------
+    DataError
+        If the lists of one record have different lengths.
+    """
+    if (numbered := lists.rows_of_numbered_columns(rows)) is not None:
+        return numbered
+    frame, source, stated = rows.labels.drop("_row", strict=False), rows.reading.source, stated or {}
+    cells = {name: objects_of_lists(values) for name, values in parsed_columns(frame, frame.columns).items()}
+    refuse_spans(cells, source)
+    marked = marked_categories(cells, [n for n in frame.columns if n not in cells], source)
+    joined = comma_lists(frame.drop(cells))
+    cells |= marked | joined
+    if not cells:
+        return rows
+    made = [
+        {**record, **{name: values[i] for name, values in cells.items()}}
+        for i, record in enumerate(frame.iter_rows(named=True))
+    ]
+    made, notes = records.one_record_per_output(made)
+    for rewrite in REWRITINGS:
+        for name, values in Nested(made).cells.items():
+            made = rewrite(made, name, values)
+    unfolded, tallies = _unfolded(made, source, stated), tallies_in(cells)
+    if not unfolded.notes:
+        if tallies:
+            raise DataError(f"{source}, {words.counts(tallies, 0)}")
+        return _with_choices(rows, cells, marked)
+    found = unfolded.records
+    if not found:
+        raise DataError(f"{source}: the lists in {listing(list(cells))} contain no answer")
+    table = pl.DataFrame([_column(n, [one.get(n) for one in found], source) for n in keys_of(found)])
+    notes += unfolded.notes
+    notes += [f"{listing([repr(n) for n in tallies])}: counts of labels, not read as labels"] if tallies else []
+    left = [n for n in cells if n not in tallies and any(n in one for one in found) and like_answers(n, cells[n])]
+    notes += [words.unread_answers(left)] if left else []
+    if unfolded.unnamed:
+        table, note = lists.with_places(table, unfolded, stated, source, counted=bool(tallies))
+        notes.append(note)
+    if table.height == frame.height and "_row" in rows.labels.columns:
+        table = table.with_columns(rows.labels["_row"])
+    reading = replace(rows.reading.add_notes(*notes), rows=rows.reading.rows + max(table.height - frame.height, 0))
+    untyped = rows.untyped or bool(joined) or unfolded.untyped
+    return replace(rows, labels=table, untyped=untyped, reading=reading, keys=unfolded.keys)
+
+
+def _unfolded(made: list[dict[str, Any]], source: str, stated: Mapping[str, Any]) -> Unfolded:
+    """One record per answer, by the first shape that all records have; no notes if there is none."""
+    columns = {"columns", "split_columns"} & stated.keys()
+    people = () if columns else (*(stated.get("humans") or ()), *(stated.get("judges") or ()))
+    given = Nested(made, source, frozenset(people))
+    found = next((found for shape in SHAPES if (found := shape.read(given)) is not None), Unfolded(made, []))
+    if found.who is None or "annotator" in stated:
+        return found
+    named = [{(NAMES if k == found.who else k): v for k, v in one.items()} for one in found.records]
+    return found._replace(records=named, notes=[*found.notes, words.names_annotators(found.who)])
+
+
+def _with_choices(rows: Rows, cells: Mapping[str, list[Any]], marked: Collection[str]) -> Rows:
+    """The table with the categories in lists of labels, or with a mark, as text; each row is one answer."""
+    chosen = [
+        n
+        for n, values in cells.items()
+        if n in marked or (called(single(n), "label") and all(isinstance(one, list) for one in values if one))
+    ]
+    made = [_column(n, cells[n], rows.reading.source) for n in chosen]
+    return replace(rows, labels=rows.labels.with_columns(made)) if made else rows
+
+
+def _column(name: str, values: Iterable[Any], source: str) -> pl.Series:
+    return column_of(name, [_cell(one) for one in values], source, strict=False)
+
+
+def _cell(value: Any) -> Any:
+    """A cell: a list with one value is that value; choices are joined; other lists and objects are text."""
+    if isinstance(value, list | tuple):
+        if all(is_scalar(one) for one in value):
+            return None if not value else value[0] if len(value) == 1 else "; ".join(sorted(map(str, value)))
+        return str(value)
+    return str(value) if isinstance(value, dict) else value

@@ -1,0 +1,274 @@
+"""Answers in lists: one list per annotator's place, next to a list of annotators or without one.
+
+``{"annotators": ["ann", "bo"], "labels": [4, 3]}``, ``{"reviews": [{"worker": "ann", "stars": 4}, ...]}``, and without
+names of annotators ``{"fluency": [4, 3], "tone": [5, 5]}``; in columns, ``rater1_id, rater1_score, rater2_id, ...``.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+import polars as pl
+
+from assay.data import words
+from assay.data.formats import Rows
+from assay.data.formats.nested.cells import (
+    NAMES,
+    Nested,
+    Record,
+    Unfolded,
+    entries,
+    is_list_of_answers,
+    is_scalar,
+    last,
+    without,
+)
+from assay.data.formats.nested.key_names import called_machines, has_role, holds_answers, name_people, single
+from assay.data.names import model_names, natural
+from assay.data.notations import are_labels
+from assay.data.structure.readings import unclear
+from assay.data.structure.role_names import PEOPLE_KINDS, called, called_people, called_person_ids, is_human, plain_name
+from assay.errors import DataError, listing
+
+
+def lists_of_objects(given: Nested) -> Unfolded | None:
+    """Lists of objects, one per answer: ``[{"coherence": 4, "fluency": 5}, ...]``."""
+    cells = given.cells
+    lists = [n for n in given.of_kind(list) if any(cells[n]) and
+             all(isinstance(one, dict) and one for each in cells[n] for one in each)]  # fmt: skip
+    records = [{k: [*map(_flat, v)] if k in lists and v else v for k, v in record.items()} for record in given.records]
+    lists = [n for n in lists if _are_answers([one for record in records for one in record.get(n) or ()])]
+    if not lists:
+        return None
+    found, unnamed = [], False
+    for record in records:
+        rest = without(record, *lists)
+        for name in lists:
+            of_models = called_machines(name) and not name_people(rest)
+            for place, answer in enumerate(record.get(name) or (), 1):
+                who = next((k for k in answer if called_people(plain_name(last(k)))), None)
+                who = who or (_key_of_model(answer) if of_models else None)
+                unnamed |= who is None
+                named = answer[who] if who else (f"{name} {place}" if len(lists) > 1 else str(place))
+                own = {(k if k not in rest else f"{name} {k}"): v for k, v in answer.items() if k != who}
+                found.append({**rest, NAMES: str(named), **own})
+    for name in lists if unnamed else ():
+        _refuse_uneven(name, cells[name], given.source)
+    return Unfolded(found, [words.one_row_per_answer(lists)], lists if unnamed else ())
+
+
+def _flat(answer: Mapping[str, Any]) -> Record:
+    """An object without objects inside, also in JSON text: ``{"data": {"label": 4}}`` becomes ``{"data.label": 4}``."""
+    found: Record = {}
+    for key, value in answer.items():
+        if isinstance(value, str) and value.startswith("{"):
+            with contextlib.suppress(ValueError):
+                value = json.loads(value)
+        inner = _flat(value) if isinstance(value, dict) else {}
+        found |= {f"{key}.{name}": one for name, one in inner.items()} if inner else {key: value}
+    return found
+
+
+def _are_answers(objects: list[Record]) -> bool:
+    """Whether objects all have a label, a number or a short text under a usual name, and are not a metric's."""
+    # Sums and counts are a metric's, and its name is no annotator.
+    measured = all(sum(has_role(last(k), "computed") for k in one) > 1 for one in objects)
+    return not measured and all(
+        any(is_scalar(v) and (not isinstance(v, str) or has_role(last(k), "label")) for k, v in one.items())
+        for one in objects
+    )
+
+
+def _key_of_model(answer: Mapping[str, Any]) -> str | None:
+    """The key of the model that gave an answer: ``{"model": "gpt-4o", "label": 4}``; None without one."""
+    return next((k for k, v in answer.items()
+                 if has_role(last(k), "system") and isinstance(v, str) and model_names([v])), None)  # fmt: skip
+
+
+def _refuse_uneven(name: str, lists: Iterable[Sequence[Any]], source: str) -> None:
+    """Refuse answers without names whose number differs: the second of two is not the second of five."""
+    there = sorted({len(each) for each in lists if each})
+    if len(there) > 1:
+        raise DataError(
+            f"{source}: the lists in '{name}' have no names of annotators and different lengths ({there[0]} to "
+            f"{there[-1]}), so their places do not identify annotators; add a list of annotators of the same lengths"
+        )
+
+
+SCORES = ("individual_human_scores", "individual_scores", "scores", "ratings", "labels", "annotations")
+"""Keys of a list of all answers on one criterion."""
+
+
+def lists_by_criterion(given: Nested) -> Unfolded | None:
+    """Objects of criteria, each with a list of answers: ``{"fluency": {"individual_human_scores": [4, 5]}}``."""
+    inner = {n: [one for each in given.cells[n] for one in each.values()] for n in given.of_kind(dict)}
+    inner = {n: own for n, own in inner.items() if own and all(isinstance(one, dict) for one in own)}
+    fits = ((n, k) for n, own in inner.items() for k in SCORES if all(is_list_of_answers(one.get(k)) for one in own))
+    name, key = next(fits, ("", ""))
+    if not key:
+        return None
+    _refuse_uneven(key, [one[key] for one in inner[name]], given.source)
+    found = given.one_row_each([name], lambda record: [
+        {NAMES: str(place), "criterion": criterion, "label": label}
+        for criterion, one in entries(record, name) for place, label in enumerate(one[key], 1)])  # fmt: skip
+    return Unfolded(found, [words.one_row_per_answer([name])], (name,))
+
+
+def parallel_lists(given: Nested) -> Unfolded | None:
+    """Lists of one length: the annotators, and their labels. Other lengths than that of the annotators are refused."""
+    cells, records = given.cells, given.records
+    lists = [n for n in given.of_kind(list) if all(map(is_list_of_answers, cells[n]))]
+    people = [n for n in lists if called_people(single(n)) == 2]
+    answers = [n for n in lists if n not in people and any(len(each) > 1 for each in cells[n])]
+    labels = [n for n in answers if holds_answers(n)]
+    if not answers or (not people and (len(labels) != 1 or name_people(cells))):
+        return None
+    who = people[0] if people else ""
+    used = [n for n in answers if all(_length(one, n) == _length(one, who) for one in records)] if who else labels
+    if not used:
+        uneven = labels or answers
+        even = [{_length(one, n) for n in uneven} == {_length(one, who)} for one in records]
+        raise DataError(
+            f"{given.source}, record {even.index(False) + 1}: '{who}' and {listing(uneven)} have different lengths"
+        )
+    if not who:
+        _refuse_uneven(used[0], cells[used[0]], given.source)
+    found = given.one_row_each([*used, *people[:1]], lambda record: [
+        {NAMES: str(record[who][place] if who else place + 1).strip(),
+         **{("label" if len(used) == 1 else n): record[n][place] for n in used}}
+        for place in range(_length(record, used[0]))
+    ])  # fmt: skip
+    return Unfolded(found, [words.one_row_per_answer(used)], () if people else used)
+
+
+def _length(record: Record, name: str) -> int:
+    return len(record.get(name) or ())
+
+
+MOST_PLACES = 20
+"""Most annotators without names whose labels are lists next to each other; longer lists are tokens or features."""
+
+
+def lists_of_criteria(given: Nested) -> Unfolded | None:
+    """Lists of labels of one length without annotators, one for each criterion: ``"Style": [2, 3], "Overall": [4, 5]``.
+
+    They are refused if no name says that they are labels, so that the places might be turns or sentences.
+    """
+    cells, records = given.cells, given.records
+    if name_people(cells):
+        return None
+    lists = [n for n in given.of_kind(list) if len(cells[n]) == len(records) and are_labels(cells[n])]
+    lengths = {len(each) for n in lists for each in cells[n]}
+    if len(lists) < 2 or len(lengths) != 1 or not 1 < (length := min(lengths)) <= MOST_PLACES:
+        return None
+    if not any(has_role(n, "questions") or holds_answers(n) for n in lists):
+        raise DataError(
+            f"{given.source}: {listing([repr(n) for n in lists], 4)} contain lists of {length} labels without names of "
+            "annotators: their places can be annotators or parts of the item; add a list of annotators of this length"
+        )
+    found = given.one_row_each(lists, lambda record: [
+        {NAMES: str(place + 1), **{n: record[n][place] for n in lists}} for place in range(length)])  # fmt: skip
+    return Unfolded(found, [words.one_row_per_answer(lists)], lists, lists)
+
+
+PLACE = "place"
+"""The column with the place of each label in a list without names of annotators."""
+
+
+def with_places(
+    table: pl.DataFrame, found: Unfolded, stated: Mapping[str, Any], source: str, *, counted: bool
+) -> tuple[pl.DataFrame, str]:
+    """The table of answers in lists without names, whose places are annotators or repeats of one; and the note.
+
+    Labels that are also ``counted``, in another column, are of several annotators.
+
+    Raises
+    ------
+    UnclearTableError
+        If neither the names of the lists nor the user say which.
+    """
+    names, place = list(found.unnamed), PLACE if PLACE not in table.columns else f"{PLACE} in list"
+    known = {*table[NAMES].cast(pl.String)}
+    people = {*(stated.get("humans") or ()), *(stated.get("judges") or ())}
+    who, label = names[0] if len(names) == 1 else NAMES, {"label": [*found.labels]} if found.labels else {}
+    if stated.get("repeat") == place:
+        made = table.rename({NAMES: place}).with_columns(pl.lit(who).alias(NAMES))
+        return made, words.repeats_by_place(names, who)
+    if stated.get("annotator") == place:
+        return table.rename({NAMES: place}), words.annotators_by_place(names)
+    if counted or all(map(_tells_people, names)) or people & known:
+        return table, words.annotators_by_place(names)
+    choices = [
+        (words.place_is(names, what, repeats=role == "repeat"), {**stated, role: place, **label, **judges})
+        for role, own in (("annotator", natural(known)), ("repeat", [who]))
+        for what, judges in (("annotator", {}), ("judge", {"judges": [*own]}))
+    ]
+    readings = choices if not people else choices[::2]
+    raise unclear(source, [words.people_or_repeats(names, len(known))], readings)
+
+
+def _tells_people(name: str) -> bool:
+    """Whether a list is called as answers of several people are: ``human_scores``, ``annotations``."""
+    usual = ("annot", "crowd", "review")
+    return any(is_human(one) or one in PEOPLE_KINDS or one.startswith(usual) for one in plain_name(name).split())
+
+
+_NUMBER = re.compile(r"[ _.-]?(\d+)(?=\D|$)")
+
+LEAST_ROWS = 4
+"""Rows from which columns with different cells in each row name annotators."""
+
+
+def rows_of_numbered_columns(rows: Rows) -> Rows | None:
+    """One row per answer in columns that name annotators next to those of their labels; None if there are none.
+
+    ``rater1_id, rater1_score, rater2_id, rater2_score`` or ``worker_1, answer_1, worker_2, answer_2``.
+    """
+    frame = rows.labels.drop("_row", strict=False)
+    stems: dict[str, dict[str, str]] = {}
+    for name in frame.columns:
+        found = _NUMBER.findall(name)
+        if len(found) == 1:
+            stems.setdefault(plain_name(_NUMBER.sub(" ", name)), {})[found[0]] = name
+    stems = {stem: columns for stem, columns in stems.items() if len(columns) > 1}
+    named = [one for one in stems if called_person_ids(one)] or [one for one in stems if called_people(one) == 2]
+    if len(named) != 1:
+        return None
+    who = stems.pop(named[0])
+    people = set(re.sub(r" (id|name|code|nr|no|number|email)$", "", named[0]).split())
+    answers = {
+        " ".join(part for part in stem.split() if part not in people) or stem: [columns[k] for k in who]
+        for stem, columns in stems.items()
+        if set(columns) == set(who)
+    }
+    if not answers or not (called_person_ids(named[0]) or any(called(one, "label") for one in answers)):
+        return None
+    ids = frame.select(pl.col(list(who.values())).cast(pl.String))
+    apart = ids.filter(pl.all_horizontal(pl.all().is_not_null())).rows()
+    again = ids.unpivot()["value"].drop_nulls()
+    several = len(apart) >= LEAST_ROWS and all(len(set(row)) == len(row) for row in apart)
+    return _one_row_per_annotator(rows, [*who.values()], answers) if several and again.n_unique() > len(who) else None
+
+
+def _one_row_per_annotator(rows: Rows, who: Sequence[str], answers: Mapping[str, Sequence[str]]) -> Rows:
+    names = [name for columns in answers.values() for name in columns]
+    rest = rows.labels.drop("_row", strict=False).drop({*who, *names})
+    parts = [
+        rest.with_columns(
+            rows.labels[one].cast(pl.String).alias(NAMES),
+            *(
+                rows.labels[columns[k]].alias("label" if len(answers) == 1 else name)
+                for name, columns in answers.items()
+            ),
+        )
+        for k, one in enumerate(who)
+    ]
+    table = pl.concat(parts, how="vertical_relaxed").filter(pl.col(NAMES).is_not_null())
+    note = words.annotators_of_answers(names, who)
+    reading = replace(rows.reading.add_notes(note), rows=rows.reading.rows + max(table.height - rest.height, 0))
+    return replace(rows, labels=table, reading=reading)
