@@ -704,11 +704,6 @@ def one_row_per_answer(columns: Sequence[str], keys: str = "") -> str:
     return f"one row per answer in {listing(columns)}{are}"
 
 
-def annotators_of_answers(columns: Sequence[str], who: Sequence[str]) -> str:
-    """Return the note on columns that became one row per answer; ``who`` are those that name their annotators."""
-    return f"{one_row_per_answer([listing(columns, 4)])}: {listing(who, 4)} name the annotators"
-
-
 def labels_of_objects(labels: Mapping[str, str]) -> str:
     """Return the note on columns whose objects have one label next to comments; ``labels`` has its key."""
     keys = list(dict.fromkeys(labels.values()))

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import replace
-from typing import Any, NamedTuple
+from typing import Any
 
 import polars as pl
 
@@ -23,6 +23,7 @@ from assay.data.formats.nested.cells import (
     NAMES,
     Nested,
     Unfolded,
+    cells_of,
     comma_lists,
     is_scalar,
     keys_of,
@@ -37,35 +38,34 @@ from assay.data.notations import tallies_in
 from assay.data.structure.role_names import called
 from assay.errors import DataError, listing
 
+SHAPES: dict[Callable[[Nested], Unfolded | None], str] = {
+    # Before lists by criterion, which have places only: each of these objects can name its annotator.
+    lists.lists_of_objects: '{"reviews": [{"worker": "ann", "stars": 4}, {"worker": "bo", "stars": 3}]}',
+    # Before objects of objects, for which other numbers next to a list, such as its first, would be the labels.
+    lists.lists_by_criterion: '{"evals": {"tone": {"scores": [4, 3]}, "depth": {"scores": [2, 2]}}}',
+    # Before lists, because two keys say more than a place: labels next to them can be the topics of the item.
+    objects.objects_of_objects: '{"scores": {"ann": {"tone": 4, "depth": 2}, "bo": {"tone": 3, "depth": 1}}}',
+    # Before lists of criteria, because numbers in a list of annotators are their ids, not labels on a criterion.
+    lists.parallel_lists: '{"annotators": [17, 23], "labels": [4, 3]}',
+    # Before objects of labels, which have one label on a criterion, and these have one for each annotator.
+    lists.lists_of_criteria: '{"fluency": [4, 3], "tone": [2, 2]}',
+    # Before labels by annotator, because models as keys can be rated systems, too: it asks which they are.
+    objects.labels_by_key: '{"scores": {"clarity": 4, "tone": 5}}',
+    # Before labels next to comments, which do not say who gave them.
+    objects.labels_by_annotator: '{"scores": {"ann": 4, "bo": 5}}',
+    objects.labels_next_to_comments: '{"tone": {"score": 4, "reason": "too short"}}',
+}
+"""What reads each shape of answers, or returns None, with a record that has this shape. The first that fits is used.
 
-class AnswerShape(NamedTuple):
-    """A shape of answers: a record that has it, and the function that reads it, which returns None for other shapes."""
-
-    example: str
-    read: Callable[[Nested], Unfolded | None]
-
-
-SHAPES = (
-    # Each object in a list is an answer, and objects next to the list describe the item: before all objects.
-    AnswerShape('{"reviews": [{"worker": "ann", "stars": 4}, {"worker": "bo", "stars": 3}]}', lists.lists_of_objects),
-    # Other numbers next to the list, such as its mean, would be criteria of an object of objects.
-    AnswerShape(
-        '{"evals": {"tone": {"scores": [4, 3], "n": 2}, "depth": {"scores": [2, 2], "n": 2}}}', lists.lists_by_criterion
-    ),
-    AnswerShape(
-        '{"scores": {"ann": {"tone": 4, "depth": 2}, "bo": {"tone": 3, "depth": 2}}}', objects.objects_of_objects
-    ),
-    AnswerShape('{"annotators": [17, 23], "labels": [4, 3]}', lists.parallel_lists),
-    AnswerShape('{"fluency": [4, 3], "tone": [2, 2]}', lists.lists_of_criteria),
-    AnswerShape('{"scores": {"clarity": 4, "tone": 5}}', objects.labels_by_key),
-    AnswerShape('{"scores": {"ann": 4, "bo": 5}}', objects.labels_by_annotator),
-    AnswerShape('{"tone": {"score": 4, "reason": "short"}}', objects.labels_next_to_comments),
-)
-"""The shapes of answers. The first that all records have is read, so that the order decides where several fit."""
+Comments say why a shape is tried before the next one.
+"""
 
 REWRITINGS = (
+    # [{"criterion": "tone", "score": 4}, ...] becomes {"tone": 4, ...}, which needs no other rewriting.
     records.with_labels_by_criterion,
+    # {"result": {"scores": {"tone": 4}}} becomes {"scores": {"tone": 4}}, in which there can be sections.
     records.without_wrappers,
+    # {"scores": {"content": {"depth": 4}, "style": {"tone": 3}}} becomes {"scores": {"depth": 4, "tone": 3}}.
     records.without_sections,
 )
 """What makes records simpler before their shape is found, in this order."""
@@ -97,7 +97,7 @@ def unfold(rows: Rows, stated: Mapping[str, Any] | None = None) -> Rows:
     ]
     made, notes = records.one_record_per_output(made)
     for rewrite in REWRITINGS:
-        for name, values in Nested(made).cells.items():
+        for name, values in cells_of(made).items():
             made = rewrite(made, name, values)
     unfolded, tallies = _unfolded(made, source, stated), tallies_in(cells)
     if not unfolded.notes:
@@ -127,7 +127,7 @@ def _unfolded(made: list[dict[str, Any]], source: str, stated: Mapping[str, Any]
     columns = {"columns", "split_columns"} & stated.keys()
     people = () if columns else (*(stated.get("humans") or ()), *(stated.get("judges") or ()))
     given = Nested(made, source, frozenset(people))
-    found = next((found for shape in SHAPES if (found := shape.read(given)) is not None), Unfolded(made, []))
+    found = next((found for read in SHAPES if (found := read(given)) is not None), Unfolded(made, []))
     if found.who is None or "annotator" in stated:
         return found
     named = [{(NAMES if k == found.who else k): v for k, v in one.items()} for one in found.records]

@@ -39,7 +39,7 @@ class Nested:
     @cached_property
     def cells(self) -> dict[str, list[Any]]:
         """The values under each key of the records that have one."""
-        return {n: [one[n] for one in self.records if one.get(n) is not None] for n in keys_of(self.records)}
+        return cells_of(self.records)
 
     def of_kind(self, kind: type) -> list[str]:
         """The keys under which each value is a list, or an object."""
@@ -67,6 +67,11 @@ class Unfolded(NamedTuple):
     who: str | None = None
 
 
+def cells_of(objects: Sequence[Mapping[str, Any]]) -> dict[str, list[Any]]:
+    """The values under each key of the objects that have one."""
+    return {key: [one[key] for one in objects if one.get(key) is not None] for key in keys_of(objects)}
+
+
 def keys_of(objects: Iterable[Iterable[str]]) -> list[str]:
     """The keys of objects, in order of their first occurrence."""
     return list(dict.fromkeys(key for one in objects for key in one))
@@ -81,8 +86,6 @@ def without(record: Record, *names: str) -> Record:
     """A record without some keys."""
     return {key: value for key, value in record.items() if key not in names}
 
-
-# -- columns of lists and objects ----------------------------------------------------------------------
 
 _NESTED = r"^\s*[\[{]"
 _TOKEN = r"""'[^']*'|"[^"]*"|[-+\w.]+"""
@@ -226,8 +229,6 @@ def like_answers(name: str, values: Sequence[Any]) -> bool:
     return bool(there) and all(any(isinstance(v, int | float) for v in each) for each in flat)
 
 
-# -- labels ---------------------------------------------------------------------------------------------
-
 MOST_LABEL = 40
 """Characters up to which a text is a label, not the text of an item."""
 
@@ -242,19 +243,15 @@ def is_list_of_answers(value: Any) -> bool:
     return isinstance(value, list) and all(is_scalar(one) or one is None for one in value)
 
 
-def _number(value: Any) -> Any:
-    """A number or truth value, also in a text: ``"1"``; None for other values."""
-    if isinstance(value, bool | int | float):
-        return value
+def label(value: Any) -> Any:
+    """A value as a label: a number in a text, ``"1"``, is a number."""
     if isinstance(value, str) and re.fullmatch(r"\s*[-+]?\d+(\.\d+)?\s*", value):
         return float(value) if "." in value else int(value)
-    return None
+    return value
 
 
-def label(value: Any) -> Any:
-    """A value as a label: a number if it is one."""
-    found = _number(value)
-    return value if found is None else found
+def _is_number(value: Any) -> bool:
+    return isinstance(label(value), bool | int | float)
 
 
 NO_LABELS = ("computed", "comment", "technical", "time stamp")
@@ -266,15 +263,12 @@ def last(key: str) -> str:
     return key.rpartition(".")[2] or key
 
 
-def labels_in(objects: Iterable[Mapping[str, Any]]) -> list[str]:
+def labels_in(objects: Sequence[Mapping[str, Any]]) -> list[str]:
     """The keys of the labels of objects: numbers and truth values or, if there are none, short texts."""
-    found: dict[str, list[Any]] = {}
-    for one in objects:
-        for key, value in one.items():
-            found.setdefault(key, []).extend([] if value is None else [value])
+    found = cells_of(objects)
     there = [k for k, values in found.items() if values and all(map(is_scalar, values))
              and not has_role(last(k), *NO_LABELS)]  # fmt: skip
-    numbers = [k for k in there if any(_number(v) is not None for v in found[k])]
+    numbers = [k for k in there if any(map(_is_number, found[k]))]
     return numbers or (there if len(there) == len(found) else [])
 
 
@@ -290,6 +284,6 @@ def label_next_to_comments(objects: Sequence[Any], *, texts: bool = False) -> st
     if len(usual) != 1 or not all(is_scalar(one.get(usual[0])) for one in objects):
         return None
     further = [one.get(key) for one in objects for key in labels if key not in usual]
-    only_texts = all(v is None or (isinstance(v, str) and _number(v) is None) for v in further)
-    numbers = texts and any(_number(one.get(usual[0])) is not None for one in objects)
+    only_texts = all(v is None or (isinstance(v, str) and not _is_number(v)) for v in further)
+    numbers = texts and any(_is_number(one.get(usual[0])) for one in objects)
     return usual[0] if len(labels) == 1 or (numbers and only_texts) else None

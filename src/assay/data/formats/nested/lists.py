@@ -52,7 +52,9 @@ def lists_of_objects(given: Nested) -> Unfolded | None:
             of_models = called_machines(name) and not name_people(rest)
             for place, answer in enumerate(record.get(name) or (), 1):
                 who = next((k for k in answer if called_people(plain_name(last(k)))), None)
-                who = who or (_key_of_model(answer) if of_models else None)
+                if who is None and of_models:  # {"model": "gpt-4o", "label": 4}
+                    systems = (k for k, v in answer.items() if has_role(last(k), "system") and isinstance(v, str))
+                    who = next((k for k in systems if model_names([answer[k]])), None)
                 unnamed |= who is None
                 named = answer[who] if who else (f"{name} {place}" if len(lists) > 1 else str(place))
                 own = {(k if k not in rest else f"{name} {k}"): v for k, v in answer.items() if k != who}
@@ -82,12 +84,6 @@ def _are_answers(objects: list[Record]) -> bool:
         any(is_scalar(v) and (not isinstance(v, str) or has_role(last(k), "label")) for k, v in one.items())
         for one in objects
     )
-
-
-def _key_of_model(answer: Mapping[str, Any]) -> str | None:
-    """The key of the model that gave an answer: ``{"model": "gpt-4o", "label": 4}``; None without one."""
-    return next((k for k, v in answer.items()
-                 if has_role(last(k), "system") and isinstance(v, str) and model_names([v])), None)  # fmt: skip
 
 
 def _refuse_uneven(name: str, lists: Iterable[Sequence[Any]], source: str) -> None:
@@ -176,6 +172,7 @@ def lists_of_criteria(given: Nested) -> Unfolded | None:
     return Unfolded(found, [words.one_row_per_answer(lists)], lists, lists)
 
 
+_PEOPLE = ("annot", "crowd", "review")
 PLACE = "place"
 """The column with the place of each label in a list without names of annotators."""
 
@@ -201,7 +198,10 @@ def with_places(
         return made, words.repeats_by_place(names, who)
     if stated.get("annotator") == place:
         return table.rename({NAMES: place}), words.annotators_by_place(names)
-    if counted or all(map(_tells_people, names)) or people & known:
+    # human_scores and annotations are answers of several people.
+    parts = [plain_name(name).split() for name in names]
+    told = all(any(is_human(w) or w in PEOPLE_KINDS or w.startswith(_PEOPLE) for w in each) for each in parts)
+    if counted or told or people & known:
         return table, words.annotators_by_place(names)
     choices = [
         (words.place_is(names, what, repeats=role == "repeat"), {**stated, role: place, **label, **judges})
@@ -210,12 +210,6 @@ def with_places(
     ]
     readings = choices if not people else choices[::2]
     raise unclear(source, [words.people_or_repeats(names, len(known))], readings)
-
-
-def _tells_people(name: str) -> bool:
-    """Whether a list is called as answers of several people are: ``human_scores``, ``annotations``."""
-    usual = ("annot", "crowd", "review")
-    return any(is_human(one) or one in PEOPLE_KINDS or one.startswith(usual) for one in plain_name(name).split())
 
 
 _NUMBER = re.compile(r"[ _.-]?(\d+)(?=\D|$)")
@@ -269,6 +263,6 @@ def _one_row_per_annotator(rows: Rows, who: Sequence[str], answers: Mapping[str,
         for k, one in enumerate(who)
     ]
     table = pl.concat(parts, how="vertical_relaxed").filter(pl.col(NAMES).is_not_null())
-    note = words.annotators_of_answers(names, who)
+    note = f"{words.one_row_per_answer([listing(names, 4)])}: {listing(who, 4)} name the annotators"
     reading = replace(rows.reading.add_notes(note), rows=rows.reading.rows + max(table.height - rest.height, 0))
     return replace(rows, labels=table, reading=reading)

@@ -77,8 +77,7 @@ def objects_of_objects(given: Nested) -> Unfolded | None:
                 f"annotators, which criteria ({listing(sorted(names), 3)}; {listing(sorted(inside), 3)}); export one "
                 "row per label"
             )
-        notes = _other_keys(name, inner, inside)
-        return _labels_by_two_keys(given, name, inside, notes, swapped=_are_criteria(names, inside))
+        return _labels_by_two_keys(given, name, inner, inside, swapped=_are_criteria(names, inside))
     return None
 
 
@@ -91,7 +90,7 @@ def _are_criteria(keys: Sequence[str], others: Sequence[str]) -> bool:
 
 
 def _labels_by_two_keys(
-    given: Nested, name: str, inside: Sequence[str], notes: Sequence[str], *, swapped: bool
+    given: Nested, name: str, inner: Sequence[Record], inside: Sequence[str], *, swapped: bool
 ) -> Unfolded:
     """The labels of an object of objects by annotator, or system, and criterion, which is outside if ``swapped``.
 
@@ -108,12 +107,12 @@ def _labels_by_two_keys(
     if answered or not given.people.isdisjoint(who) or (name_annotators(who) and len(model_names(who)) < len(who)):
         role, kind = ("system", "systems") if answered else (NAMES, "annotators")
         found = [{**record, role: a, "criterion": b, "label": v} for record, own in flat for (a, b), v in own]
-        note = words.one_row_per_answer([name], f"{kind} and the criteria")
-        return Unfolded(found, [note, *notes], untyped=_as_texts(found))
+        notes = _notes(words.one_row_per_answer([name], f"{kind} and the criteria"), {name: inside}, {name: inner})
+        return Unfolded(found, notes, untyped=_as_texts(found))
     made = [record | {f"{a}{CROSS}{b}": v for (a, b), v in own} for record, own in flat]
     columns = list(dict.fromkeys(f"{a}{CROSS}{b}" for own in labels for (a, b), _ in own))
     keys = KeyColumns((name,), tuple(columns), tuple(who))
-    return Unfolded(made, [f"one column per label in {name}", *notes], keys=keys)
+    return Unfolded(made, _notes(f"one column per label in {name}", {name: inside}, {name: inner}), keys=keys)
 
 
 JURY = {"panel", "jury", "juror", "jurors", "judge", "judges", "llm", "llms"}
@@ -161,7 +160,12 @@ def labels_by_key(given: Nested) -> Unfolded | None:
     if len(found) > 1 and len(keys) < sum(map(len, found.values())):
         sides = len(found) == 2 and len({_SIDE.sub("", plain_name(n)) for n in found}) == 1
         compared = sides and any(WINNER & {*plain_name(n).split()} for n in cells)
-        return None if who or compared else _crossed_columns(given, found)
+        if who or compared:
+            return None
+        columns = {(n, k): f"{n}{CROSS}{k}" for n, own in found.items() for k in own}  # human_scores / tone
+        named = len({*filter(is_human, found), *model_names(found)}) == len(found)
+        asked = None if named else KeyColumns((), tuple(columns.values()), tuple(found))
+        return _one_column_per_key(given, found, columns, asked)
     crossed = crossed_names(keys) or criteria_of_one(keys)
     crossed = crossed if any(has_role(part, "questions") for k in keys for part in plain_name(k).split()) else None
     of_name = [one for n in found for one in cells[n]]
@@ -209,26 +213,16 @@ def _one_column_per_key(
         without(record, *found) | {column: label(v) for column, v in own if v is not None}
         for record, own in zip(given.records, values, strict=True)
     ]
-    return Unfolded(made, _notes(f"one column per key of {listing(list(found))}", given, found), keys=asked)
+    return Unfolded(made, _notes(f"one column per key of {listing(list(found))}", found, given.cells), keys=asked)
 
 
-def _crossed_columns(given: Nested, found: Mapping[str, Sequence[str]]) -> Unfolded:
-    """One column for each of several objects and its criteria: ``human_scores / tone``, ``judge_scores / tone``."""
-    columns = {(n, k): f"{n}{CROSS}{k}" for n, own in found.items() for k in own}
-    named = len({*filter(is_human, found), *model_names(found)}) == len(found)
-    asked = None if named else KeyColumns((), tuple(columns.values()), tuple(found))
-    return _one_column_per_key(given, found, columns, asked)
-
-
-def _notes(note: str, given: Nested, found: Mapping[str, Sequence[str]]) -> list[str]:
+def _notes(
+    note: str, found: Mapping[str, Sequence[str]], cells: Mapping[str, Sequence[Mapping[str, Any]]]
+) -> list[str]:
     """A note, and those on the other keys of objects of labels."""
-    return [note, *(one for n, own in found.items() for one in _other_keys(n, given.cells[n], own))]
-
-
-def _other_keys(name: str, objects: Iterable[Mapping[str, Any]], labels: Sequence[str]) -> list[str]:
-    """The note on the other keys of objects of labels."""
-    left = list(dict.fromkeys(k for one in objects for k, v in one.items() if k not in labels and v is not None))
-    return [words.keys_without_labels(left, name)] if left else []
+    there = {n: keys_of([k for k, v in one.items() if v is not None] for one in cells[n]) for n in found}
+    left = {n: [k for k in keys if k not in found[n]] for n, keys in there.items()}
+    return [note, *(words.keys_without_labels(keys, n) for n, keys in left.items() if keys)]
 
 
 def _labels_next_to_rater(given: Nested, found: Mapping[str, Sequence[str]], role: str) -> Unfolded | None:
@@ -240,7 +234,7 @@ def _labels_next_to_rater(given: Nested, found: Mapping[str, Sequence[str]], rol
         for n, own in found.items() for key, value in entries(record, n) if key in own and value is not None
     ])  # fmt: skip
     kind = {"criterion": "criteria", "system": "systems", "item": "items"}[role]
-    notes = _notes(words.one_row_per_answer(list(found), kind), given, found)
+    notes = _notes(words.one_row_per_answer(list(found), kind), found, given.cells)
     return Unfolded(made, notes, untyped=_as_texts(made), who=_hidden_rater(given.cells))
 
 
