@@ -1,4 +1,4 @@
-"""What the cells of a table hold: lists and objects, also as text, and the labels in them.
+"""The cells of a table: the lists and objects that they contain, also as text, and the labels in these.
 
 ``{"ann": 4, "bo": 3}`` and ``[4, 3]`` as JSON or Python write them, ``['a' 'b']`` as NumPy prints it, an object of
 lists ``{"rater": ["ann", "bo"], "label": [4, 3]}``, and a mark for each category ``{"good": 1, "bad": 0}``.
@@ -47,7 +47,8 @@ class Nested:
 
     def one_row_each(self, names: Sequence[str], answers: Callable[[Record], Iterable[Record]]) -> list[Record]:
         """Each record without some keys, once for each of its answers."""
-        return [{**without(record, *names), **answer} for record in self.records for answer in answers(record)]
+        about = [without(record, *names) for record in self.records]
+        return [{**own, **one} for own, record in zip(about, self.records, strict=True) for one in answers(record)]
 
 
 class Unfolded(NamedTuple):
@@ -222,11 +223,11 @@ def objects_like_answers(frame: pl.DataFrame, names: Iterable[str]) -> list[str]
 def like_answers(name: str, values: Sequence[Any]) -> bool:
     """Whether all cells are objects that have a number, as answers have, or any values under the name of a judge."""
     there = [one for one in values if one]
-    if model_names([plain_name(name)]) and values and all(isinstance(one, dict) for one in there):
-        return True
-    cells = [[*one.values()] if isinstance(one, dict) else [] for one in there]
-    flat = [[v for cell in each for v in (cell if isinstance(cell, list) else [cell])] for each in cells]
-    return bool(there) and all(any(isinstance(v, int | float) for v in each) for each in flat)
+    if not all(isinstance(one, dict) for one in there):
+        return False
+    flat = [[v for cell in one.values() for v in (cell if isinstance(cell, list) else [cell])] for one in there]
+    numbers = bool(there) and all(any(isinstance(v, int | float) for v in each) for each in flat)
+    return numbers or (bool(values) and bool(model_names([plain_name(name)])))
 
 
 MOST_LABEL = 40

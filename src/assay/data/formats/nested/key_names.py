@@ -1,4 +1,4 @@
-"""What the keys of records and objects say by their names: who answered, what was asked, and what is a label.
+"""The names of keys: which are called as annotators, as answers, as criteria or as comments are.
 
 In ``{"rater": "ann", "scores": {"clarity": 4, "reason": "..."}}``, ``rater`` names who answered, ``scores`` contains
 answers, ``clarity`` is a criterion and ``reason`` is a comment.

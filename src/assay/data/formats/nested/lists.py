@@ -1,4 +1,4 @@
-"""Answers in lists: one list per annotator's place, next to a list of annotators or without one.
+"""Answers in lists: with a list of their annotators, with the annotator in each answer, or by place alone.
 
 ``{"annotators": ["ann", "bo"], "labels": [4, 3]}``, ``{"reviews": [{"worker": "ann", "stars": 4}, ...]}``, and without
 names of annotators ``{"fluency": [4, 3], "tone": [5, 5]}``; in columns, ``rater1_id, rater1_score, rater2_id, ...``.

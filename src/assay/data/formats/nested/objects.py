@@ -1,4 +1,4 @@
-"""Answers in objects, keyed by annotator, judge, system or criterion.
+"""Answers in objects, by annotator, judge, system or criterion.
 
 ``{"scores": {"ann": 4, "bo": 3}}``, ``{"scores": {"clarity": 4, "tone": 5}}``, both in one object of objects
 ``{"scores": {"ann": {"clarity": 4, "tone": 5}}}``, and a label next to comments ``{"tone": {"score": 4, "why": ""}}``.

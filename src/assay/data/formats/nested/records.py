@@ -135,11 +135,11 @@ def _has_lists(value: Any) -> bool:
 
 def with_labels_by_criterion(records: list[Record], name: str, values: Sequence[Any]) -> list[Record]:
     """Records with an object of labels by criterion for a list: ``[{"criterion": "tone", "score": 4}, ...]``."""
-    lists = [one for one in values if isinstance(one, list) and one]
-    objects = [one for each in lists for one in each]
-    if len(lists) < 2 or any(not isinstance(one, list) for one in values if one):
-        return records
-    if not all(isinstance(one, dict) for one in objects):
+    lists = [one for one in values if one]
+    objects = [one for each in lists if isinstance(each, list) for one in each]
+    if len(lists) < 2 or not all(
+        isinstance(one, kind) for kind, own in ((list, lists), (dict, objects)) for one in own
+    ):
         return records
     keys = keys_of(objects)
     kinds = [k for k in keys if has_role(k, "criterion")] or [k for k in keys if k in ("name", "key")]
@@ -150,9 +150,8 @@ def with_labels_by_criterion(records: list[Record], name: str, values: Sequence[
     every = [c for own in criteria for c in own]
     if label is None or not all(isinstance(c, str) for c in every) or any(len({*own}) < len(own) for own in criteria):
         return records
-    if len({frozenset(own) for own in criteria}) == len(criteria):
-        return records
-    if not has_role(kinds[0], "criterion") and name_annotators(every):
+    again = len({frozenset(own) for own in criteria}) < len(criteria)
+    if not again or (not has_role(kinds[0], "criterion") and name_annotators(every)):
         return records
     new = name if holds_answers(name) or "scores" in records[0] else "scores"
     made = [{one[kinds[0]]: one[label] for one in record.get(name) or ()} for record in records]
