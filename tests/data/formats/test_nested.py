@@ -178,3 +178,10 @@ def test_read_asks_about_objects_of_one_score(tmp_path):
         assay.read(lines(tmp_path / "t.jsonl", rows))
     labels = assay.read(tmp_path / "t.jsonl", **dict(e.value.choices[0][1]))
     assert (labels.humans, labels.criteria, len(labels)) == (("human",), ("correctness", "toxicity"), 18)
+
+
+@pytest.mark.parametrize("cell", [lambda k: [k % 3, 2], lambda k: {"tone": k % 3, "depth": 1}])
+def test_read_accepts_lists_and_objects_under_a_name_without_letters(cell, tmp_path):
+    rows = [{"id": f"q{k}", "ann": k % 3, "bo": k % 3, "--": cell(k)} for k in range(9)]
+    labels = assay.read(lines(tmp_path / "t.jsonl", rows), columns=["ann", "bo"])
+    assert (labels.humans, len(labels)) == (("ann", "bo"), 18)
