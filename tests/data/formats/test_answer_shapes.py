@@ -6,9 +6,11 @@ import json
 import re
 from itertools import pairwise
 
+import polars as pl
 import pytest
 
-from assay.data.formats.nested import SHAPES
+from assay.data.formats import Rows
+from assay.data.formats.nested import SHAPES, unfold
 from assay.data.formats.nested.cells import Nested
 
 NAMES = [read.__name__ for read in SHAPES]
@@ -43,3 +45,9 @@ def test_shape_is_the_first_that_reads_its_example(read):
 @pytest.mark.parametrize(("shape", "following"), [*pairwise(NAMES)])
 def test_shape_is_read_before_the_next_that_fits(shape, following):
     assert readers(CONTESTED[shape])[:2] == [shape, following]
+
+
+def test_sections_are_found_in_an_object_without_its_wrapper():
+    scores = [{"overall": k, "content": {"depth": k}, "style": {"tone": 3 - k}} for k in range(4)]
+    rows = Rows(pl.DataFrame({"id": range(4), "result": [{"scores": one, "cost": 0.5} for one in scores]}))
+    assert unfold(rows).labels.columns == ["id", "result.cost", "overall", "depth", "tone"]
