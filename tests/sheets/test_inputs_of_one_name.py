@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from inputs import Case, Given, Rng, check_reading, long, scores, text, wide, written
+from inputs import Case, Given, Rng, check_reading, long, records, scores, text, wide, written
 
 import assay
 from assay.errors import DataError
@@ -140,3 +140,21 @@ def test_empty_columns_of_labels_are_named(tmp_path: Path) -> None:
     )
     with pytest.raises(DataError, match="'reader2_code' has no values; only 'reader1_code' could hold labels"):
         assay.read(path)
+
+
+def test_objects_of_named_judges_are_theirs_next_to_the_rated_model(tmp_path: Path) -> None:
+    """``{"gpt": {"verdict": {...}}}`` and ``{"judges": {"gpt-5.5": 4}}`` say who answered; ``model`` says about whom."""
+    own, models = scores(np.random.default_rng(3), 24, 2).tolist(), ("claude-opus-4-7", "claude-3-opus-20240229")
+    about = [{"model": models[k % 2], "prompt_id": f"q{k // 2}"} for k in range(24)]
+    verdicts = [{who: {"verdict": {"tone": one[k], "depth": one[1 - k]}, "error": None}
+                 for k, who in enumerate(("gpt", "gemini"))} for one in own]  # fmt: skip
+    paths = [records(tmp_path, [a | v for a, v in zip(about, verdicts, strict=True)])]
+    (tmp_path / "other").mkdir()
+    named = [{"judges": dict(zip(("gpt-5.5", "opus-4.8"), one, strict=True))} for one in own]
+    paths.append(records(tmp_path / "other", [a | v for a, v in zip(about, named, strict=True)]))
+    right = [("gemini", "gpt"), ("gpt-5.5", "opus-4.8")]
+    for path, judges, criteria in zip(paths, right, (("depth", "tone"), ()), strict=True):
+        with pytest.raises(DataError) as error:
+            assay.read(path)
+        read = [assay.read(path, **one) for _, one in error.value.choices or [("", error.value.advised)] if one]
+        assert (judges, 24, criteria) in [(one.judges, one.n_items, one.criteria) for one in read]

@@ -54,6 +54,10 @@ def of_one(options: Mapping[str, Any]) -> list[tuple[str, dict[str, Any]]]:
     return [judge] if len(model_names(names)) == len(names) else [human, judge]
 
 
+GENERAL_MODELS = {"llm", "ai", "judge", "model"}
+"""Words for a model that is named elsewhere."""
+
+
 class AnnotatorSearch(KeySearch):
     """Finds the column that says who answered, and that of the item."""
 
@@ -73,8 +77,8 @@ class AnnotatorSearch(KeySearch):
             return 8, "it contains the annotators that you name"
         if any(called(self.plain[name], one) for one in _FURTHER):
             return 0, ""
-        if self._is_system(name) and any(self._names_judges(n) for n in self.views):
-            return 0, ""  # what the judges of another column rate
+        if self._is_system(name) and self._names_judges_elsewhere:
+            return 0, ""  # what the judges rate
         strength = called_people(self.plain[name])
         if strength == 2:
             return 6 if self.plain[name] == "annotator" else 5, "by its name"
@@ -88,6 +92,13 @@ class AnnotatorSearch(KeySearch):
         if strength:
             return 2, "by its name"
         return (1, "names of models") if called(self.plain[name], "system") and models else (0, "")
+
+    @cached_property
+    def _names_judges_elsewhere(self) -> bool:
+        """Whether another column than one of systems names judges, or names of several columns of labels do."""
+        named = {n for n, v in self.views.items() if v.could_be_labels and v.n_values <= MOST_SHARED_VALUES}
+        sure = [n for n in model_names([*named]) if not GENERAL_MODELS & {*self.plain[n].split()}]
+        return len(sure) > 1 or any(map(self._names_judges, self.views))
 
     @cached_property
     def _labels_of_people(self) -> set[str]:

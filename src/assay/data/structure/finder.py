@@ -21,6 +21,7 @@ import polars as pl
 from assay.data import words
 from assay.data.names import model_names
 from assay.data.sides import find_battles
+from assay.data.structure.annotators import GENERAL_MODELS
 from assay.data.structure.cells import LEAST_COUNTED, ROWS_INSPECTED, ColumnView, total_of_counts
 from assay.data.structure.keys import RowKey
 from assay.data.structure.one_scale import on_one_scale
@@ -64,7 +65,7 @@ def find_structure(frame: pl.DataFrame, views: Mapping[str, ColumnView], stated:
 def _empty_labels(views: Mapping[str, ColumnView]) -> list[str]:
     """The columns without a value whose names are those of labels or of who gives them: a form to be filled in."""
     empty = {n: plain_name(n) for n, view in views.items() if not view.filled}
-    return [n for n, plain in empty.items() if is_human(n) or model_names([n]) or called_people(plain)
+    return [n for n, plain in empty.items() if is_human(n) or called_people(plain)
             or any(called(plain, role) for role in ("label", "judge", "questions", "gold"))]  # fmt: skip
 
 
@@ -80,10 +81,6 @@ NAMES_PEOPLE = 3
 
 SEVERITIES = {"critical": 25, "major": 5, "minor": 1, "neutral": 0, "no error": 0, "none": 0}
 """The weight of an error of each severity in MQM (Multidimensional Quality Metrics), as translations are rated."""
-
-
-GENERAL_MODELS = {"llm", "ai", "judge", "model"}
-"""Words for a model that is named elsewhere."""
 
 
 class StructureSearch(WideSearch):

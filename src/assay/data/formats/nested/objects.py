@@ -300,7 +300,7 @@ def labels_by_annotator(given: Nested) -> Unfolded | None:
     apart = len(names) > 1 and sum(len(every[n]) for n in names) == len(set().union(*(every[n] for n in names)))
     if not (apart and any(map(called_machines, names))):
         varied = [n for n in objects if len(set(map(frozenset, keys[n]))) > 1]
-        usual = [n for n in objects if called(single(n), "label")]
+        usual = [n for n in objects if called(single(n), "label") or JURY & {*plain_name(n).split()}]
         people = [n for n in objects if all(map(is_human, every[n]))]
         names = [n for n in usual if n in varied] or usual or (varied if len(varied) == 1 else people)
         if len(names) != 1:

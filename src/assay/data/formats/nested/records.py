@@ -175,7 +175,9 @@ def without_wrappers(records: list[Record], name: str, values: Sequence[Any]) ->
     # Next to objects such as items, a number is a label, too (`without_sections`).
     if not key or not (holds_answers(key) or not labels_in(values)):
         return records
-    return _promoted(records, name, key, key if holds_answers(key) else name)
+    # `{"gpt": {"verdict": {"tone": 4}}}` has the labels of gpt.
+    named = is_human(name) or bool(model_names([name]))
+    return _promoted(records, name, key, key if holds_answers(key) and not named else name)
 
 
 def _promoted(records: Sequence[Record], name: str, key: str, new: str) -> list[Record]:
