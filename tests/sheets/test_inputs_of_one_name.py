@@ -143,7 +143,7 @@ def test_empty_columns_of_labels_are_named(tmp_path: Path) -> None:
 
 
 def test_objects_of_named_judges_are_theirs_next_to_the_rated_model(tmp_path: Path) -> None:
-    """``{"gpt": {"verdict": {...}}}`` and ``{"judges": {"gpt-5.5": 4}}`` say who answered; ``model`` says about whom."""
+    """``{"gpt": {"verdict": {...}}}`` and ``{"judges": {"gpt-5.5": 4}}`` say who answered, and not ``model``."""
     own, models = scores(np.random.default_rng(3), 24, 2).tolist(), ("claude-opus-4-7", "claude-3-opus-20240229")
     about = [{"model": models[k % 2], "prompt_id": f"q{k // 2}"} for k in range(24)]
     verdicts = [{who: {"verdict": {"tone": one[k], "depth": one[1 - k]}, "error": None}
