@@ -203,8 +203,9 @@ class StructureSearch(WideSearch):
                 called(self.plain[n], one) for one in usual) for n in k)]  # fmt: skip
             key = self._split_key(judges[0], (*keys[0], judges[0]), why) if keys else None
             return key if key is None else key._replace(found=False)
-        return RowKey(judges[0], (item,) if item is not None else tuple(joint), within.get("criterion"),
-                      within.get("repeat"), why)  # fmt: skip
+        whole = (item,) if item is not None else tuple(joint)
+        key = RowKey(judges[0], whole, within.get("criterion"), within.get("repeat"), why)
+        return key if within else self._with_extra(key)
 
     def _is_criterion_of_model(self, name: str) -> bool:
         """Whether a column names a model that another one says, and what it alone judged: ``llm_pass``."""
