@@ -71,7 +71,7 @@ def competencies_are_criteria(folder: Path, rng: Rng) -> Given:
 
 @given
 def one_person_named_in_each_row(folder: Path, rng: Rng) -> Given:
-    """An export of one user: what was asked is no label."""
+    """An export of one user: what was asked is not a label."""
     emotions = ("Joy", "Fear", "Anger", "Pride", "Awe")
     columns: dict[str, Any] = {
         "annotation_id": [f"x{k}" for k in range(40)], "username": ["user_0"] * 40,
@@ -95,7 +95,7 @@ def coders_by_initials_next_to_what_they_agreed_on(folder: Path, rng: Rng) -> Gi
 
 @given
 def scores_next_to_votes(folder: Path, rng: Rng) -> Given:
-    """A score is not the item of a vote, whatever its name is."""
+    """A score is not the item of a vote."""
     columns: dict[str, Any] = {
         "A_name": ["base"] * 30, "B_name": ["plan"] * 30, "better": pick(rng, ("A", "B"), 30),
         **dict(zip(("logic", "diversity", "step"), scores(rng, 30, 3).T.tolist(), strict=True)),
