@@ -79,8 +79,8 @@ in a file: `assay look FILE --write reading.yaml` saves them, and `--reading rea
 --install-completion` installs completion by the tab key in bash, zsh, fish or PowerShell (`--shell` names it).
 
 **Exit status** 0: success; 1: `--fail-under` was not reached, or a run stopped early; 2: bad input, with one line on
-standard error that says what to change. `assay gate` and `assay monitor` have their own. Notes and progress are printed
-on standard error.
+standard error that says what to change (`assay look` prints it with the columns). `assay gate` and `assay monitor` have
+their own. Notes and progress are printed on standard error.
 
 `=…` takes a text, `,…` is a list separated by commas, `--seed=0` has the default 0. Brackets show another default, and
 ranges other than these: shares and levels are between 0 and 1, counts and amounts are not negative. A table is written

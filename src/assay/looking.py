@@ -120,6 +120,11 @@ class Look:
         """The Python call that reads the file; it has been run."""
         return self._call(self.options)
 
+    @property
+    def refusal(self) -> str:
+        """Why the file cannot be read, as one sentence; only if ``labels`` is None."""
+        return f"{self.source} cannot be read without more options: {'; '.join(self.errors)}"
+
     def _call(self, options: Mapping[str, Any]) -> str:
         return read_call([str(path) for path in self.paths] if len(self.paths) > 1 else self.source, options)
 
@@ -226,7 +231,7 @@ class Look:
             If the file cannot be read.
         """
         if self.labels is None:
-            raise AssayError(f"{self.source} cannot be read without more options: {'; '.join(self.errors)}")
+            raise AssayError(self.refusal)
         return write_reading(Path(path), self.paths, self.options)
 
     def __repr__(self) -> str:

@@ -146,5 +146,5 @@ def test_look_names_options_as_they_are_typed(run: Run, tmp_path: Path) -> None:
     rows = [f"i{n},{who},{n % 5 + 1},2026-01-0{n % 9 + 1} 10:0{k}" for n in range(9) for k, who in enumerate("aab")]
     (tmp_path / "twice.csv").write_text("\n".join(["item,annotator,label,time", *rows]))
     code, out, _ = run("look", tmp_path / "twice.csv")
-    assert code == 0
+    assert code == 2
     assert "set --repeat time, and keep the latest with --repeats last" in " ".join(out.split())

@@ -166,6 +166,19 @@ def test_lists_of_measures_keep_commas_of_their_options():
     ]  # fmt: skip
 
 
+def test_look_ends_with_2_if_the_file_cannot_be_read(run, tmp_path):
+    path = tmp_path / "judges.csv"
+    path.write_text("id,gpt-4o,llama-3\n" + "".join(f"q{i},{i % 3},{i % 2}\n" for i in range(20)))
+    status, out, err = run("look", path)
+    assert (status, err) == (2, "")
+    assert "This file cannot be read without more options:" in out
+    status, out, err = run("look", path, "--json")
+    assert status == 2
+    assert json.loads(out)["errors"]
+    assert err.startswith(f"assay: {path} cannot be read without more options: 'gpt-4o', 'llama-3' can be judges")
+    assert run("look", path, "--judges", "gpt-4o,llama-3")[0] == 0
+
+
 def test_look_at_platform_export_has_no_columns(capsys):
     """Its layout is known; for a sheet every column is listed with its role."""
     folder = Path(__file__).parents[2] / "examples"

@@ -572,7 +572,7 @@ def look(
     force: Force = False,
     labels: LabelOptions = PLAIN,
     output: Output = AS_TEXT,
-) -> None:
+) -> int | None:
     """Run ``assay look``.
 
     Parameters
@@ -593,7 +593,7 @@ def look(
     if browser:
         stated = labels.read_options(sources[0]) if sources else {}
         _look_in_browser([*sources, *(labels.labels_from or ())], port, stated)
-        return
+        return None
     if not sources:
         raise AssayError("look requires a file: assay look FILE, or assay look --browser")
     target(write, *sources, suffixes=READING, force=force)
@@ -615,6 +615,9 @@ def look(
     if write is not None:
         verb = command.split()[1] if command else "look"
         note(f"written to {found.write(write)}; read it with: assay {verb} {write}")
+    if found.labels is None and not output.as_text:
+        raise AssayError(found.refusal)
+    return 2 if found.labels is None else None  # as of every command with this file
 
 
 def _look_in_browser(sources: Sequence[str], port: int, stated: Mapping[str, Any]) -> None:

@@ -370,7 +370,7 @@ def rows_are_annotators(column: str | None) -> str:
 def people_or_questions(columns: Sequence[str], scale: str) -> str:
     """Return the question whether columns are annotators or questions."""
     asked = f"{_names(columns)} share a scale ({scale}): are they annotators, or questions to one person?"
-    return f"{asked} If some are models, set judges=[...]."
+    return f"{asked} If some are models, set judges=[...]"
 
 
 def empty_labels(names: Sequence[str]) -> str:
@@ -617,15 +617,21 @@ def could_name_annotators(name: str, labels: str | None = None) -> str:
     return f"'{name}' could name the annotators {read}"
 
 
-def repeated_item(item: str, *, stated: bool) -> str:
-    """Return the problem of an item with several rows in a wide table."""
+def repeated_item(item: str, rows: Sequence[object], more: int, *, stated: bool) -> str:
+    """Return the problem of an item with several rows in a wide table, as ``more`` items have.
+
+    ``rows`` has their numbers, if known.
+    """
+    said = [f"rows {listing(list(map(str, rows)), 3)}"] if rows else []
+    said += [f"{more:,} more such {'item' if more == 1 else 'items'}"] if more else []
+    where = f" ({'; '.join(said)})" if said else ""
     if stated:
         return (
-            f"item '{item}' has more than one row; a wide table has one row per item; a long table has columns of "
+            f"item '{item}' has more than one row{where}; a wide table has one row per item; a long table has columns of "
             "annotators and labels and is read without layout='wide'"
         )
     return (
-        f"item '{item}' has more than one row, and no column names who answered; remove a row that is there twice, or "
+        f"item '{item}' has more than one row{where}, and no column names who answered; remove a row that is there twice, or "
         "add a column with the annotators (or set annotator=...)"
     )
 

@@ -869,9 +869,22 @@ def test_find_structure_of_items_without_annotators():
     rng, story = np.random.default_rng(2), [f"s{k // 3}" for k in range(30)]
     found = found_in({"story": story, "a": rng.integers(0, 2, 30).tolist(), "b": rng.integers(0, 2, 30).tolist()})
     assert found.errors == (
-        "item 's0' has more than one row, and no column names who answered; remove a row that is there twice, or add "
+        "item 's0' has more than one row (9 more such items), and no column names who answered; remove a row that is there twice, or add "
         "a column with the annotators (or set annotator=...)",
     )
+
+
+@pytest.mark.parametrize("again", [0, 7])
+def test_find_structure_names_rows_of_an_item_that_a_table_has_twice(again):
+    """Of 40 texts of two judges, one comes again: neither judge's column can name who answered."""
+    rng = np.random.default_rng(3)
+    one, other = (rng.choice(["yes", "no", "unsure"], 40).tolist() for _ in range(2))
+    ids = [f"t{i}" for i in range(40)]
+    table = {"tweet_id": [*ids, ids[again]], "gpt-4o-mini": [*one, "no"], "llama-3-8b": [*other, "unsure"]}
+    frame = pl.DataFrame(table).with_columns(_row=pl.int_range(2, 43))
+    found = find_structure(frame, views_of(frame), Stated(item="tweet_id", by_name=frozenset({"item"})))
+    assert found.errors[0].startswith(f"item 't{again}' has more than one row (rows {again + 2}, 42), and no column")
+    assert not any("names the annotators" in said for one in found.questions for said, _ in one.choices)
 
 
 def test_find_structure_splits_grid_of_form():

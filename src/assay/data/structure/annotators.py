@@ -36,6 +36,10 @@ from assay.data.structure.search import MOST_PEOPLE
 LEAST_CROSSED = 0.5
 """Share of the combinations of items and criteria from which a column could name criteria."""
 
+MOST_DOUBLED = 0.05
+"""Share of rows up to which ids that come again are rows that a table has twice by mistake: items that several
+annotators label, or that have several criteria, have half of their rows again."""
+
 _FURTHER = ("criterion", "repeat", "condition")
 """Roles of columns that identify a row next to the item and the annotator."""
 
@@ -176,8 +180,16 @@ class AnnotatorSearch(KeySearch):
             return named
         if len(self._labels_of_people) > 1:
             return None
+        if stated.annotator is None and self._items_nearly_once:
+            return None
         keys = [k for _, k in ranked] or self._possible_keys()
         return self._who_is_asked(keys, sure=bool(ranked)) if keys else None
+
+    @cached_property
+    def _items_nearly_once(self) -> bool:
+        """Whether ids name each row once, except for a few rows that are there twice: then nobody labels an item."""
+        ids = [v for n, v in self.views.items() if called(self.plain[n], "item") or n == self.stated.item]
+        return any(0 < v.filled - len(v.distinct) <= MOST_DOUBLED * v.filled for v in ids)
 
     def _with_judge(self, key: tuple[str, ...]) -> tuple[str, ...]:
         """A key with the judge and the item instead of one column that names both: ``session_id``."""

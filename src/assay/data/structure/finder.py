@@ -47,13 +47,13 @@ def find_structure(frame: pl.DataFrame, views: Mapping[str, ColumnView], stated:
     Parameters
     ----------
     frame : polars.DataFrame
-        The table as read; a column ``_row`` is ignored.
+        The table as read; a column ``_row`` has the numbers of its rows.
     views : mapping
         Views of its columns (`assay.data.structure.cells.views_of`).
     stated : Stated
         The roles that the user has specified; they are never questioned.
     """
-    found = StructureSearch(views, stated, frame.drop("_row", strict=False).head(ROWS_INSPECTED)).find()
+    found = StructureSearch(views, stated, frame.head(ROWS_INSPECTED)).find()
     if not (found.questions or found.errors) or not (empty := _empty_labels(views)):
         return found
     if not found.questions:

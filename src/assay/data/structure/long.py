@@ -294,9 +294,18 @@ class LongSearch(AnnotatorSearch):
         views = [self.views[n] for n in key if n in self.views]
         if not views or key[0] not in self.views or len(views[0].distinct) == views[0].filled:
             return ""
-        rows = pl.DataFrame([one.texts.rename(one.name) for one in views]).drop_nulls()
-        twice = rows.filter(rows.is_duplicated())
-        return words.repeated_item(twice[0, 0], stated=self.stated.shape == "wide") if twice.height else ""
+        names = [one.name for one in views]
+        rows = pl.DataFrame([one.texts.rename(one.name) for one in views])
+        if self.row_numbers is not None and len(self.row_numbers) == rows.height:
+            rows = rows.with_columns(self.row_numbers)
+        rows = rows.drop_nulls(names)
+        twice = rows.filter(rows.select(names).is_duplicated())
+        if not twice.height:
+            return ""
+        first = twice.join(twice.head(1).select(names), on=names, maintain_order="left")
+        numbers = first[ROWS].to_list() if ROWS in first.columns else []
+        more = twice.select(names).unique().height - 1
+        return words.repeated_item(twice[0, 0], numbers, more, stated=self.stated.shape == "wide")
 
     def _further_parts(self, item: str | None, within: Sequence[str], labels: Sequence[str]) -> list[str]:
         """An item whose rows further columns tell apart, such as a system and a condition, with these columns."""

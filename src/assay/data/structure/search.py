@@ -25,7 +25,7 @@ from assay.data.structure.role_names import (
     is_human,
     plain_name,
 )
-from assay.data.structure.roles import Choice, Doubt, RoleKind, Stated, quote
+from assay.data.structure.roles import ROWS, Choice, Doubt, RoleKind, Stated, quote
 from assay.data.values import MOST_CATEGORIES
 from assay.errors import counted
 
@@ -47,7 +47,8 @@ class TableSearch:
     """What the search for the structure of a table knows, by the names and cells of its columns."""
 
     def __init__(self, views: Mapping[str, ColumnView], stated: Stated, frame: pl.DataFrame) -> None:
-        self.views, self.stated, self.frame = views, stated, frame
+        self.views, self.stated, self.frame = views, stated, frame.drop(ROWS, strict=False)
+        self.row_numbers = frame[ROWS] if ROWS in frame.columns else None
         self.plain = {name: plain_name(name) for name in views}
         self.excluded = {*(stated.exclude or ())} - {stated.item, stated.annotator, stated.label}
         self.questions: list[Doubt] = []
