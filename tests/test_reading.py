@@ -168,7 +168,11 @@ def test_read_wide_with_other_columns(tmp_path):
 @pytest.mark.parametrize(
     ("text", "options", "words"),
     [
-        ("id,ann,gpt\na,1,2\na,2,3\n", {}, "item 'a' has more than one row; a wide table has one row per item"),
+        (
+            "id,ann,gpt\na,1,2\na,2,3\n",
+            {},
+            "item 'a' has more than one row (rows 2, 3); a wide table has one row per item",
+        ),
         ("name,ann\na,1\n", {}, "column 'id' is not in"),
         ("id,ann\na,1\n", {"columns": ["anne"]}, "column 'anne' is not in"),
         ("id,ann,why\na,1,good\nb,2,bad\n", {}, "name the annotators' columns with columns=['ann']"),

@@ -103,6 +103,14 @@ def test_the_layout_of_one_file_is_not_that_of_another(folder: Path) -> None:
         (["a 1", "b 1", "a 2", "b 2"], ["1", "2", "3"], {}),
         (["x1", "x2", "y", "z"], ["X1", "X2", "u", "v"], {}),
         (["a", "b", "c"], ["d", "e", "f"], {}),
+        # The first text of a training set is not the first text of a test set.
+        (["train_0", "train_1", "train_2"], ["test_0", "test_1", "test_2"], {}),
+        (["train_0", "train_1", "train_2"], ["0", "1", "2"], {str(n): f"train_{n}" for n in range(3)}),
+        (
+            ["latest_0", "latest_1", "latest_2"],
+            ["dev 0", "dev 1", "dev 2"],
+            {f"dev {n}": f"latest_{n}" for n in range(3)},
+        ),
     ],
 )
 def test_loose_matches_have_one_partner(first: list[str], second: list[str], matched: dict[str, str]) -> None:

@@ -9,6 +9,7 @@ one partner. Such matches are used only on request.
 from __future__ import annotations
 
 import itertools
+import re
 from collections.abc import Callable, Mapping
 from typing import Any, Literal
 
@@ -40,6 +41,9 @@ FORMS: Mapping[str, Callable[[pl.Series], pl.Series]] = {
 }
 """How an id is compared, by its name in words."""
 
+SPLIT = re.compile(r"(?<![^\W\d_])(train|test|dev|val|holdout|pilot)(?:ing|elopment|id|idation)?(?![^\W\d_])")
+"""The part of a data set that an id names: the first text of one part is not the first text of another."""
+
 
 def loose_matches(first: pl.Series, second: pl.Series) -> dict[str, str]:
     """Return the id in ``first`` of each id in ``second`` that only matches loosely; empty if most do not match.
@@ -54,9 +58,16 @@ def loose_matches(first: pl.Series, second: pl.Series) -> dict[str, str]:
             continue
         mine, theirs = (_partners(ids, of[name]) for ids, of, name in ((first, keys[0], one), (second, keys[1], other)))
         found = {theirs[key]: mine[key] for key in mine.keys() & theirs.keys()}
+        found = {their: our for their, our in found.items() if not _of_different_parts(their, our)}
         if len(found) >= max(least, len(best) + 1):
             best = found
     return dict(sorted(best.items()))
+
+
+def _of_different_parts(one: str, other: str) -> bool:
+    """Whether two ids name different parts of a data set: ``train_0`` and ``test_0``."""
+    named = [SPLIT.search(each.lower()) for each in (one, other)]
+    return len({found[1] for found in named if found}) == 2
 
 
 def _partners(ids: pl.Series, keys: pl.Series) -> dict[str, str]:

@@ -27,7 +27,7 @@ ROLES = {
 _NOTES = {
     "item": "parsed as item id", "annotator": "parsed as annotator", "label": "parsed as label",
     "criterion": "parsed as criterion", "repeat": "parsed as repeat",
-    "person": "parsed as human labels", "judge": "parsed as judge labels",
+    "person": "parsed as human labels", "judge": "parsed as judge labels", "labels": "parsed as labels",
     "computed": "ignored (computed)", "time stamp": "ignored (time stamp)", "comment": "ignored (comment)",
     "row number": "ignored (row number)", "technical": "ignored (technical)", "empty": "ignored (empty)",
     "item column": "kept as item metadata", "annotator column": "kept as annotator metadata",
@@ -36,7 +36,7 @@ _NOTES = {
 }  # fmt: skip
 _WITH_REASON = ("computed", "item column", "gold")
 
-ROLES_NOTED = tuple(_NOTES)
+ROLES_NOTED = tuple(name for name in _NOTES if name != "labels")
 """Roles that a note of reading names, in the order of the notes."""
 
 ANALYSES = {
@@ -80,7 +80,7 @@ def role_note(role: str, columns: Sequence[str], reason: str) -> str:
     Parameters
     ----------
     role : str
-        One of `ROLES_NOTED`.
+        One of `ROLES_NOTED`, or ``labels`` of annotators who can be human or judges.
     columns : sequence of str
         The names of the columns.
     reason : str
@@ -627,12 +627,12 @@ def repeated_item(item: str, rows: Sequence[object], more: int, *, stated: bool)
     where = f" ({'; '.join(said)})" if said else ""
     if stated:
         return (
-            f"item '{item}' has more than one row{where}; a wide table has one row per item; a long table has columns of "
-            "annotators and labels and is read without layout='wide'"
+            f"item '{item}' has more than one row{where}; a wide table has one row per item; a long table has columns "
+            "of annotators and labels and is read without layout='wide'"
         )
     return (
-        f"item '{item}' has more than one row{where}, and no column names who answered; remove a row that is there twice, or "
-        "add a column with the annotators (or set annotator=...)"
+        f"item '{item}' has more than one row{where}, and no column names who answered; remove a row that is there "
+        "twice, or add a column with the annotators (or set annotator=...)"
     )
 
 

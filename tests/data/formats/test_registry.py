@@ -473,6 +473,20 @@ def part(source="t.csv", scales=None, notes=(), items=None, untyped=False, **col
     return Rows(pl.DataFrame(columns), items=items, reading=made, scales=scales, untyped=untyped)
 
 
+def test_notes_of_several_files_count_labels_and_leave_models_open(tmp_path):
+    """A wide table of 3 rows and 2 annotators has 6 labels; who is a judge is settled for all files together."""
+    (tmp_path / "people.csv").write_text("id,ann,bob\n" + "".join(f"q{i},{i % 3},{i % 2}\n" for i in range(3)))
+    (tmp_path / "models.csv").write_text("id,gpt-4o\n" + "".join(f"q{i},{i % 3}\n" for i in range(3)))
+    files = [str(tmp_path / name) for name in ("people.csv", "models.csv")]
+    notes = assay.read(files, judges=["gpt-4o"]).reading.notes
+    people, models = ([n.removeprefix(f"{file}: ") for n in notes if n.startswith(file)] for file in files)
+    assert people == ["6 labels read", "'id' parsed as item id", "'ann', 'bob' parsed as human labels"]
+    assert models == ["3 labels read", "'id' parsed as item id", "'gpt-4o' parsed as judge labels"]
+    shown = "\n".join(assay.look(files).lines())
+    assert "'gpt-4o' parsed as labels" in shown
+    assert "'gpt-4o' parsed as human labels" not in shown
+
+
 def test_join_tables_by_item():
     first = part(
         "a.csv", notes=("said",), items=pl.DataFrame({"item": ["x", "y"], "by": [1, 2]}), item=["x", "y"], label=[1, 2],
@@ -493,7 +507,7 @@ def test_join_tables_by_item():
     }
     assert (joined.untyped, joined.reading.source, joined.reading.rows) == (True, "2 files (a.csv, b.csv)", 3)
     assert [str(one) for one in joined.reading.exclusions] == ["2 rows: gone (b.csv)"]
-    assert joined.reading.notes == ("a.csv: 2 rows read", "a.csv: said", "b.csv: 1 row read")
+    assert joined.reading.notes == ("a.csv: 2 labels read", "a.csv: said", "b.csv: 1 label read")
     plain = registry.join_files([part(item=["x"], label=[1], _row=["2"])] * 4)
     assert (plain.items, plain.scales, plain.untyped) == (None, None, False)
     assert plain.reading.source == "4 files (t.csv, t.csv, t.csv and 1 more)"

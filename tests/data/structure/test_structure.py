@@ -869,8 +869,8 @@ def test_find_structure_of_items_without_annotators():
     rng, story = np.random.default_rng(2), [f"s{k // 3}" for k in range(30)]
     found = found_in({"story": story, "a": rng.integers(0, 2, 30).tolist(), "b": rng.integers(0, 2, 30).tolist()})
     assert found.errors == (
-        "item 's0' has more than one row (9 more such items), and no column names who answered; remove a row that is there twice, or add "
-        "a column with the annotators (or set annotator=...)",
+        "item 's0' has more than one row (9 more such items), and no column names who answered; remove a row that is "
+        "there twice, or add a column with the annotators (or set annotator=...)",
     )
 
 

@@ -946,7 +946,7 @@ def join_files(parts: Sequence[Rows]) -> Rows:
         f"{counted(len(parts), 'file')} ({listing([p.reading.source for p in parts], 3)})",
         sum(p.reading.rows for p in parts),
         tuple(replace(e, reason=f"{e.reason} ({p.reading.source})") for p in parts for e in p.reading.exclusions),
-        tuple(f"{p.reading.source}: {note}" for p in parts for note in _notes(p.reading)),
+        tuple(f"{p.reading.source}: {note}" for p in parts for note in _notes(p)),
     )
     scales = None if first.scales is None else {c: s for p in reversed(parts) for c, s in (p.scales or {}).items()}
     return Rows(
@@ -958,8 +958,11 @@ def join_files(parts: Sequence[Rows]) -> Rows:
     )
 
 
-def _notes(reading: Reading) -> list[str]:
-    return [f"{counted(reading.rows, 'row')} read", *reading.notes]
+def _notes(part: Rows) -> list[str]:
+    """The notes of one of several files; a wide table counts its labels, which are its rows in long form."""
+    labels, reading = part.labels, part.reading
+    whole = labels.height == reading.rows and "label" in labels.columns and not labels["label"].null_count()
+    return [f"{counted(reading.rows, 'label' if whole else 'row')} read", *reading.notes]
 
 
 def unify_types(parts: Sequence[Rows]) -> Sequence[Rows]:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal, NamedTuple
 
 from assay.data import words
+from assay.data.names import model_names
 from assay.errors import listing
 
 RoleKind = Literal[
@@ -137,6 +138,11 @@ class Structure:
         found = []
         for kind in words.ROLES_NOTED:
             there = [one for one in self.columns if one.kind == kind]
+            # Whether a model is a judge is settled for all files together.
+            models = {*model_names([one.name for one in there if kind == "person" and one.found != "stated"])}
+            unsettled = [one.name for one in there if one.name in models]
+            found += [words.role_note("labels", unsettled, "")] if unsettled else []
+            there = [one for one in there if one.name not in models]
             if there:
                 why = there[0].why if len({one.why for one in there}) == 1 else ""
                 found.append(words.role_note(kind, [one.name for one in there], why))
