@@ -141,7 +141,9 @@ def test_to_pandas_names_the_packages_that_it_requires(monkeypatch, missing):
 
 
 def test_no_judge_names_the_steps_for_a_study():
-    assert errors.no_judge("").startswith("the table has no judge to report on; name the judges with judges=[...]")
-    assert errors.no_judge("mood").endswith(
+    assert errors.no_judge("", "to report on").startswith(
+        "the table has no judge to report on; name the judges with judges=[...]"
+    )
+    assert errors.no_judge("mood", "to test").endswith(
         "name its judges in study.yaml, and collect their labels with: assay judge mood"
     )

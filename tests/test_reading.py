@@ -171,7 +171,7 @@ def test_read_wide_with_other_columns(tmp_path):
         (
             "id,ann,gpt\na,1,2\na,2,3\n",
             {},
-            "item 'a' has more than one row (rows 2, 3); a wide table has one row per item",
+            "'a' has more than one row (rows 2, 3); a wide table has one row per item",
         ),
         ("name,ann\na,1\n", {}, "column 'id' is not in"),
         ("id,ann\na,1\n", {"columns": ["anne"]}, "column 'anne' is not in"),

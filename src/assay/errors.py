@@ -187,14 +187,22 @@ def no_attribute(of: object, name: str, advice: str | None) -> AttributeError:
     return AttributeError(f"{type(of).__name__!r} object has no attribute {name!r}{hint}", name=name, obj=of)
 
 
-def no_judge(study: str) -> str:
-    """Return the message for a table without a judge; ``study`` is the folder that it comes from, or empty."""
+def no_judge(study: str, purpose: str) -> str:
+    """Return the message for a table without a judge.
+
+    Parameters
+    ----------
+    study : str
+        The folder of the study that the table comes from; empty for other tables.
+    purpose : str
+        The use of the judge: ``to report on``.
+    """
     if study:
         return (
             f"the study '{study}' has no labels of a judge: name its judges in study.yaml, and collect their labels "
             f"with: assay judge {study}"
         )
-    return "the table has no judge to report on; name the judges with judges=[...] when reading"
+    return f"the table has no judge {purpose}; name the judges with judges=[...] when reading"
 
 
 def unknown_judge(name: object, judges: Sequence[str], humans: Sequence[str]) -> str:

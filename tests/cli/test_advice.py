@@ -50,7 +50,7 @@ CASES: dict[str, tuple[tuple[str, ...], dict[str, str]]] = {
     "no judge": (("report", "m.csv", *TEST, "-o", "page.html"), {"--judges": "m1"}),
     "lesson without object": (("card", "plain.csv", "--expertise", "crowd", "--lesson", "item"), {
         "--object": "item"}),
-    "no judges to compare": (("alt-test", "m.csv", *TEST), {"--judges": "m1,m2"}),
+    "no judge to test": (("alt-test", "m.csv", *TEST), {"--judges": "m1,m2"}),
     "validate without epsilon": (VALIDATE, {"--epsilon": ".2", "--expertise": "crowd"}),
     "skew and prior": ((*VALIDATE, "--epsilon", ".2", "--skew", ".5", "--prior", ".5,.5"), {
         "--skew": "", "--prior": ""}),

@@ -62,6 +62,8 @@ def test_report_requires_a_judge_before_a_margin(run: Run, tmp_path: Path) -> No
     path.write_text("item,annotator,label\n" + "".join(f"q{i},{who},{i % 3}\n" for i in range(9) for who in "ab"))
     code, _, err = run("report", path, "--humans", "a,b", "-o", tmp_path / "r.html")
     assert (code, "no judge to report on; name the judges with --judges" in err, "margin" in err) == (2, True, False)
+    code, _, err = run("alt-test", path, "--humans", "a,b")
+    assert (code, "no judge to test; name the judges with --judges" in err, "margin" in err) == (2, True, False)
     said = run("look", path, "--humans", "a,b", "--write", tmp_path / "read.yaml")[2]
     assert f"read it with: assay agreement {tmp_path / 'read.yaml'}" in said
 

@@ -107,9 +107,9 @@ def test_the_layout_of_one_file_is_not_that_of_another(folder: Path) -> None:
         (["train_0", "train_1", "train_2"], ["test_0", "test_1", "test_2"], {}),
         (["train_0", "train_1", "train_2"], ["0", "1", "2"], {str(n): f"train_{n}" for n in range(3)}),
         (
-            ["latest_0", "latest_1", "latest_2"],
+            ["latest0", "latest1", "latest2"],
             ["dev 0", "dev 1", "dev 2"],
-            {f"dev {n}": f"latest_{n}" for n in range(3)},
+            {f"dev {n}": f"latest{n}" for n in range(3)},
         ),
     ],
 )

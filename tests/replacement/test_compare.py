@@ -269,7 +269,7 @@ def test_compare_judges_ranks_sparse_judge_last():
 
 def test_no_judges_to_compare():
     labels = Annotations.from_frame(STUDY.labels)
-    with pytest.raises(DesignError, match="the table has no judges to compare"):
+    with pytest.raises(DesignError, match="the table has no judge to compare"):
         compare_judges(labels, expertise="crowd")
 
 

@@ -693,7 +693,7 @@ def report(
     table = labels.read(source)
     given.setdefault("plan", study_plan(table))
     if not tested.among(table):  # before a margin is required
-        raise AssayError(no_judge(table.reading.study))
+        raise AssayError(no_judge(table.reading.study, "to report on"))
     with progress_bar("Testing") as progress:
         found = make(table, judges=tested.names(), progress=progress, **given)
     ask.output.words(found)
@@ -812,6 +812,8 @@ def alt_test(
         number_in("fail_under", fail_under, low=0, high=1)
     table = ask.labels.read(source)
     table, judges = table.each_repeat(tested.among(table), given.get("repeats", "error"))
+    if not judges:  # before a margin is required
+        raise AssayError(no_judge(table.reading.study, "to test"))
     with progress_bar("Testing"):
         found, drop = _run_tests(table, judges, given) if sets is None else _run_pairs(table, judges, sets, given)
     ask.output.show(*found, drop=drop)

@@ -13,7 +13,7 @@ import polars as pl
 
 from assay.data.annotations import Annotations, Answers
 from assay.data.chunked.chunks import Chunks
-from assay.errors import DesignError
+from assay.errors import DesignError, no_judge
 from assay.estimation.intervals import Estimate, Estimates
 from assay.estimation.options import question
 from assay.estimation.resampling import Units, estimate_sums
@@ -185,7 +185,7 @@ def compare_judges(labels: Annotations | Chunks, settings: CompareSettings) -> J
 def compare(labels: Annotations | Chunks, settings: CompareSettings) -> JudgeComparison:
     """Return `compare_judges` for given settings."""
     if not labels.judges:
-        raise DesignError("the table has no judges to compare; name them with judges=[...] when reading")
+        raise DesignError(no_judge(labels.reading.study, "to compare"))
     table, judges = table_of(labels, settings.single_test), settings.judges
     chosen = table.ratings.judges if judges is None else [judges] if isinstance(judges, str) else judges
     names = list(dict.fromkeys(chosen))

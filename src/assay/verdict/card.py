@@ -16,7 +16,7 @@ from assay.data.chunked.chunks import Chunks
 from assay.data.ratings import facet_ratings
 from assay.data.scales import Interval
 from assay.data.words import PROVENANCE
-from assay.errors import AssayError, DataError, DesignError, counted, listing, unknown, unknown_judge
+from assay.errors import AssayError, DataError, DesignError, counted, listing, no_judge, unknown, unknown_judge
 from assay.estimation.intervals import Estimate, EstimateByRule, adjust_p, partial_conjunction
 from assay.estimation.options import Settings, option, question
 from assay.estimation.result import Result, Run, json_safe
@@ -319,10 +319,10 @@ def judge_card(labels: Annotations | Chunks, settings: CardSettings, tested: Tes
     # Among other criteria, votes and choices of triplets have no card.
     labels = labels.in_memory("the card").of_kind("ordinal", "interval", "nominal", "text")
     chosen = [settings.judges] if isinstance(settings.judges, str) else list(settings.judges or labels.judges)
-    if not chosen or not labels.humans:
-        raise DesignError(
-            "the card compares judges with human annotators; name the judges with judges=[...] when reading"
-        )
+    if not chosen:
+        raise DesignError(no_judge(labels.reading.study, "to rate"))
+    if not labels.humans:
+        raise DesignError("the card compares judges with human annotators, and the table has none")
     for name in chosen:
         if name not in labels.judges:
             raise DesignError(unknown_judge(name, labels.judges, labels.humans))

@@ -14,7 +14,7 @@ import polars as pl
 from assay.data.annotations import Annotations, Repeats, digest_of_columns
 from assay.data.chunked.chunks import Chunks
 from assay.data.ratings import cluster_codes
-from assay.errors import DataError, DesignError, unknown, unknown_judge
+from assay.errors import DataError, DesignError, no_judge, unknown, unknown_judge
 from assay.estimation.intervals import Estimate, adjust_p
 from assay.estimation.options import Settings, level_option, option, question
 from assay.estimation.resampling import Units
@@ -265,7 +265,7 @@ def probes(labels: Annotations | Chunks, settings: ProbeSettings) -> JudgeProbes
     labels, answers = drop_probes(given), probe_answers(given)
     chosen = [settings.judges] if isinstance(settings.judges, str) else list(settings.judges or labels.judges)
     if not chosen:
-        raise DesignError("the table has no judge to probe; name the judges with judges=[...] when reading")
+        raise DesignError(no_judge(labels.reading.study, "to probe"))
     for name in chosen:
         if name not in labels.judges:
             raise DesignError(unknown_judge(name, labels.judges, labels.humans))

@@ -171,7 +171,7 @@ def report(source: Any, settings: ReportSettings) -> Report:
     wanted = [settings.judges] if isinstance(settings.judges, str) else settings.judges
     labels, judges = labels.each_repeat(wanted or None, settings.repeats)
     if not judges:
-        raise DesignError(no_judge(labels.reading.study))
+        raise DesignError(no_judge(labels.reading.study, "to report on"))
     settings, notices = before_verdict(labels, judges, settings, settings.plan or study_plan(labels))
     by = settings.by or ("criterion" if len(labels.criteria) > 1 else None)
     a_path = isinstance(source, str | os.PathLike)
