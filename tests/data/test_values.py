@@ -522,12 +522,25 @@ def test_read_notes_scale_of_ordered_words(tmp_path):
     assert labels.scale == assay.Nominal()
     (note,) = (line for line in labels.reading.lines() if "without order" in line)
     assert note == (
-        "Assumed scale nominal (3 categories without order). If the categories have the order of their words, "
+        "Assumed scale nominal (3 categories without order; rarest first: 'Low' (1), 'Medium' (1), 'High' (2)). If the "
+        "categories have the order of their words, "
         "set scale='ordinal:Low<Medium<High'"
     )
     again = assay.read(sheet(tmp_path, ["Low", "High", "Medium", "High"]), scale="ordinal:Low<Medium<High")
     assert again.scale == assay.Ordinal(["Low", "Medium", "High"])
     assert not any("order" in line for line in again.reading.lines())
+
+
+def test_read_notes_rarest_categories():
+    """A refusal and a slip are among the categories, of all criteria together."""
+    label = ["yes", "no"] * 10 + ["I cannot answer this, because the text is missing.", "yess"]
+    frame = pl.DataFrame({"item": range(22), "annotator": "ann", "label": label})
+    said = "rarest first: 'I cannot answer this, because the text i…' (1), 'yess' (1), 'no' (10)"
+    assert any(said in line for line in assay.Annotations.from_frame(frame).reading.lines())
+    both = pl.concat([frame.with_columns(criterion=pl.lit(c)) for c in ("tone", "fit")])
+    notes = [line for line in assay.Annotations.from_frame(both).reading.lines() if "rarest" in line]
+    assert len(notes) == 1
+    assert "(2), 'yess' (2), 'no' (20)" in notes[0]
 
 
 def test_read_notes_order_of_each_criterion():
@@ -536,7 +549,10 @@ def test_read_notes_order_of_each_criterion():
          "label": ["bad", "red", "good", "blue", "fair", "red"]}
     )  # fmt: skip
     lines = assay.Annotations.from_frame(frame).reading.lines()
-    assert any("nominal (2 categories without order). If wrong, set scale=..." in line for line in lines)
+    assert any(
+        "nominal (2 categories without order; rarest first: 'blue' (1), 'red' (2)). If wrong, set scale=..." in line
+        for line in lines
+    )
     scales = {"speed": "nominal", "tone": "ordinal:bad<fair<good"}
     assert lines[-1] == f"the words of tone have an order. If the labels have it, set scale={scales}"
     read = assay.Annotations.from_frame(frame, scale=scales)

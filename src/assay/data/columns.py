@@ -45,6 +45,7 @@ from assay.data.values import (
     refuse_off_scale,
     refuse_slips,
     settle_labels,
+    with_rarest,
     word_order,
 )
 from assay.errors import DataError, counted, listing, named_column, unknown
@@ -587,7 +588,9 @@ class _Sheet:
         column = cast[0] if whole else pl.concat(cast).gather(np.argsort(np.concatenate(at)))
         column = _equal_numbers(column)
         self.table = table.with_columns(column.alias("label"))
-        self.notes += [("" if None in scales else listing(c, 4) + ": ") + note for note, c in assumed.items()]
+        for note, which in assumed.items():
+            said = with_rarest(note, pl.concat([found[one][0] for one in which]))
+            self.notes.append(said if None in scales else f"{listing(which, 4)}: {said}")
         if scale is None and not whole:
             self.notes += _ordered_words(found)
         self.notes += _marks_not_found(self.settings.marks or (), marks)

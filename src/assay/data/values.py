@@ -881,7 +881,27 @@ def infer_scale(labels: pl.Series, stated: Scale | None) -> tuple[Scale, str]:
     distinct = labels.n_unique()
     if is_free_text(distinct, len(labels)):
         return Text(), f"Assumed scale text ({distinct} different labels)"
-    return Nominal(), f"Assumed scale nominal ({distinct} categories without order)"
+    return Nominal(), f"Assumed scale nominal ({distinct} {WITHOUT_ORDER})"
+
+
+WITHOUT_ORDER = "categories without order"
+
+
+MOST_RARE, LONGEST_RARE = 3, 40
+"""Categories in a note, and their characters: a refusal or a slip is among the rarest."""
+
+
+def with_rarest(note: str, labels: pl.Series) -> str:
+    """Return a note with the rarest categories, if it is about a nominal scale: ``rarest first: 'positve' (1), …``."""
+    if WITHOUT_ORDER not in note:
+        return note
+    counts = labels.drop_nulls().value_counts(name="n").sort("n", labels.name).head(MOST_RARE)
+    named = [f"'{_shortened(str(label))}' ({n:,})" for label, n in counts.iter_rows()]
+    return note.replace(WITHOUT_ORDER, f"{WITHOUT_ORDER}; rarest first: {', '.join(named)}")
+
+
+def _shortened(label: str) -> str:
+    return label if len(label) <= LONGEST_RARE else f"{label[:LONGEST_RARE]}…"
 
 
 _NUMBER = re.compile(r"(?<![\w.])-?\d+(?:\.\d+)?(?![\w.])")
