@@ -684,7 +684,8 @@ def test_read_prodigy_and_argilla_notes(put):
     assert said_of(chosen) == (
         (
             "items are named by the hash of their input; name your own field with item=...",
-            "Assumed scale nominal (2 categories without order; rarest first: 'a' (1), 'a|b' (1)). If wrong, set scale=...",
+            "Assumed scale nominal (2 categories without order; rarest first: 'a' (1), 'a|b' (1)). If wrong, "
+            "set scale=...",
         ),
         [],
         {"item": ["1", "2"], "text": ["text q1", "text q2"], "key": ["q1", "q2"]},
