@@ -473,6 +473,17 @@ def test_printed_page_includes_folded_sections_and_table_heads(browser: Any, wri
 
 
 @pytest.mark.served
+def test_printed_tables_fit_the_page(browser: Any, written: Path) -> None:
+    """A4 less its margins is 688 pixels wide; a browser shrinks all text of a page that is wider."""
+    page = opened(browser, written, 688)
+    page.emulate_media(media="print")
+    page.evaluate("dispatchEvent(new Event('beforeprint'))")
+    assert page.locator("table.many").count() >= 1
+    assert page.evaluate("document.documentElement.scrollWidth") <= 688
+    page.context.close()
+
+
+@pytest.mark.served
 def test_pdf_includes_folded_sections(written: Path) -> None:
     if shutil.which("pdftotext") is None or not any(shutil.which(name) for name in pages.BROWSERS):
         pytest.skip("needs a browser and pdftotext")
