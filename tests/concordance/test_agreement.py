@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import itertools
 import json
 
 import numpy as np
@@ -873,3 +874,41 @@ def test_one_item_has_no_interval_and_nothing_is_compared():
     assert set(bounded["interval"]) == {"95% exact bound for 1 items with equal values"}
     assert found.differences.height == 0
     assert "3 humans and 1 judge on 1 item (4 labels, scale ordinal:1-5)." in found.summary()
+
+
+def _criteria(n_raters: int, *, gaps: bool = False) -> Annotations:
+    """Labels of two criteria by raters with their own severities; with gaps, some items have one label."""
+    rng = np.random.default_rng(12)
+    rows = []
+    for c, criterion in enumerate(("fit", "tone")):
+        quality, severity = rng.normal(size=40), rng.normal(scale=1.2, size=n_raters)
+        for i, a in itertools.product(range(40), range(n_raters)):
+            label = int(np.clip(round(3 + quality[i] + severity[a] + rng.normal(scale=0.7)), 1, 5))
+            if not gaps or a == i % n_raters or i % (4 + c):
+                rows.append({"item": f"q{i}", "annotator": f"r{a}", "criterion": criterion, "label": label})
+    return Annotations.from_frame(pl.DataFrame(rows), scale="1-5")
+
+
+def test_summary_gives_the_range_of_items_of_all_criteria():
+    found = agreement(_criteria(3, gaps=True), coefficients=["krippendorff-alpha-ordinal"], who=["humans"])
+    low, high = sorted(found.rows["n"])
+    assert low < high
+    assert f"over {low} to {high} items, raters fixed" in found.summary()
+
+
+def test_summary_says_why_intervals_of_few_raters_are_wide():
+    few = "The intervals are wide because 4 raters stand for all raters like them; for these 4 alone set raters='fixed'"
+    table = _criteria(4)
+    assert few in agreement(table, coefficients=["icc(a,1)"]).summary()
+    assert few in icc(table.where(criterion="fit")).summary()
+    assert "intervals are wide" not in agreement(table, coefficients=["icc(a,1)"], raters="fixed").summary()
+    assert "intervals are wide" not in agreement(_criteria(12), coefficients=["icc(a,1)"]).summary()
+
+
+def test_summary_has_no_note_on_an_icc_that_it_does_not_print():
+    table = _criteria(3, gaps=True)
+    every = agreement(table, coefficients=["krippendorff-alpha-ordinal", "icc(a,1)"])
+    assert any(note.startswith("ICC: labels are missing") for note in every.notes)
+    assert every.headline == "krippendorff-alpha-ordinal"
+    assert "ICC: labels are missing" not in every.summary()
+    assert "ICC: labels are missing" in agreement(table, coefficients=["icc(a,1)"]).summary()

@@ -145,7 +145,7 @@ class Agreement(ResultOfRows):
 
     def summary(self) -> str:
         """Return agreement of the panels and of each judge, and the comparisons of judges with humans."""
-        return words.lines_of(self, words.agreement_lines(self))
+        return words.agreement_summary(self)
 
     def plot(self, ax: Axes | None = None) -> Axes:
         """Draw the headline coefficient of panels, and of judges with the consensus and with humans: a forest plot."""
@@ -316,7 +316,7 @@ def agreement(labels: Annotations | Chunks, settings: AgreementSettings) -> Agre
     advice = {one.name: one for one in map(recommend, _scales(whole)) if one is not None}
     headline = _headline(advice, [one.name for one in measures], table["coefficient"].unique().to_list())
     scale = ", ".join(sorted({s.spec for s in _scales(whole)}))
-    interval = table.filter(pl.col("coefficient") == headline)["interval"][0]
+    interval = words.joint_interval(table.filter(pl.col("coefficient") == headline)["interval"].to_list())
     return Agreement(
         rows=table.select(*SCHEMA),
         differences=_differences_table(differences, settings.adjust, 1 - settings.confidence),

@@ -883,8 +883,8 @@ def _estimator_note(estimator: Estimator) -> str | None:
     if estimator != "components":
         return None
     return (
-        f"ICC: labels are missing, so variances are estimated by {ESTIMATORS[estimator]}; REML (g_study) gives "
-        "different values"
+        f"{words.ICC_NOTE}labels are missing, so variances are estimated by {ESTIMATORS[estimator]}; REML (g_study) "
+        "gives different values"
     )
 
 
