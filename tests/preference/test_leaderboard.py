@@ -924,3 +924,18 @@ def test_the_table_of_wins_is_of_one_rater_over_all_votes(small):
     ax = found.plot_wins()
     assert labels_of(ax.xaxis) == labels_of(ax.yaxis) == ["c", "a", "b"]
     assert (ax.get_xticks().tolist(), ax.get_yticks().tolist()) == ([0.5, 1.5, 2.5], [2.5, 1.5, 0.5])
+
+
+def test_kendall_has_no_interval_of_no_width():
+    """With every order demonstrated, the bounds of Kendall's τ are its value."""
+    votes = [
+        {"question_id": f"q{i}", "judge": who, "model_a": "x", "model_b": "y", "winner": "B" if turned else "A"}
+        for i in range(60) for who in ("ann", "ben", "gpt-4o") for turned in [(i % 10 == 0) ^ (who == "gpt-4o")]
+    ]  # fmt: skip
+    found = assay.ratings(assay.read(pl.DataFrame(votes), judges=["gpt-4o"]))
+    tau = found.agreement["gpt-4o"]
+    assert (tau.estimate, tau.reason) == (-1, "the orders of all pairs are demonstrated")
+    assert math.isnan(tau.low)
+    assert math.isnan(tau.high)
+    assert tau.interval(1 - 1e-14) == (-1, 1)
+    assert "Kendall's τ −1.00 (no interval)." in found.summary()

@@ -570,11 +570,14 @@ def _kendall(pairs: pl.DataFrame, confidence: float) -> Estimate:
         decided = [(o, q <= 1 - level) for o, q in zip(order, p.tolist(), strict=True)]
         same, turned = (sum(o == kind and known for o, known in decided) for kind in (SAME, REVERSED))
         rest = len(order) - same - turned
+        if not rest:  # the bounds are the value itself
+            return math.nan, math.nan
         return (same - turned - rest) / len(order), (same - turned + rest) / len(order)
 
     value = (order.count(SAME) - order.count(REVERSED)) / len(order)
-    reason = None if known else "no interval was requested"
-    return EstimateByRule(value, *ends(confidence), math.nan, reason, ends=ends)
+    low, high = ends(confidence)
+    reason = "no interval was requested" if not known else "the orders of all pairs are demonstrated"
+    return EstimateByRule(value, low, high, math.nan, reason if math.isnan(low) else None, ends=ends)
 
 
 def _ranks(found: Sequence[Board], pairs: pl.DataFrame) -> pl.DataFrame:

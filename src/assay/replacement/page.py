@@ -222,9 +222,11 @@ def _notes(test: AltTest) -> list[str]:
     constant = test.constant_baseline
     if constant is not None and constant.further > constant.closer:
         label, scale = constant.label, test.win_counts.table.ratings.scale
-        named = short(label if isinstance(label, float) else scale.word(label))
+        named = f"“{short(label if isinstance(label, float) else scale.word(label))}”"
+        # Reading gives the two systems of a pair the same sides in all votes, so that a side is no position.
+        named += " (the same side of each pair as read, in any position)" if scale.kind == "preference" else ""
         lines.append(
-            f"Constant baseline: always answering “{named}” is closer to the annotators on "
+            f"Constant baseline: always answering {named} is closer to the annotators on "
             f"{counted(constant.further, 'item')}, equal on {constant.equal}, further away on {constant.closer}. Not "
             "part of the verdict."
         )
