@@ -72,7 +72,7 @@ def test_alt_test_tests_criteria_separately(run: Run, tmp_path: Path) -> None:
     assay.simulate(n_items=50, criteria=["clear", "true"], seed=1).labels.write_csv(path)
     code, out, _ = run("alt-test", str(path), "--judges", "judge", "--expertise", "skilled")
     assert code == 0
-    assert "of 2 (criterion; Benjamini–Yekutieli across all domains)" in " ".join(out.split())
+    assert "of 2 (criterion; Benjamini–Yekutieli across all criteria)" in " ".join(out.split())
     code, out, _ = run(
         "alt-test", str(path), "--judges", "judge", "--expertise", "skilled", "--where", "criterion=clear"
     )

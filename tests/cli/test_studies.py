@@ -480,20 +480,33 @@ def test_status_prints_text_and_json(study, run):
     run("people", "invite", study, "Ana Ruiz", "Ben")
     # One item, for both.
     assert run("study", "status", study) == (
-        0, "Progress: 0 of 2 answers (0%)\n1 item, 0 answered, 0 skipped\n"
+        0, "Progress: 0 of 2 answers (0%)\n1 item, 0 answers, 0 skipped\n"
         "Ana Ruiz: active, 0 of 1\nBen: active, 0 of 1\n", "",
     )  # fmt: skip
     said = json.loads(run("study", "status", study, "--json")[1])
     ana = {"name": "Ana Ruiz", "state": "active", "done": 0, "skipped": 0, "of": 1, "last": None, "checks_failed": 0,
            "stopped": ""}  # fmt: skip
     assert said == {
-        "items": 1, "answered": 0, "skipped": 0, "filled": 0, "wanted": 2, "notes": [],
+        "items": 1, "answered": 0, "skipped": 0, "filled": 0, "wanted": 2, "notes": [], "judges": [],
         "people": [ana, ana | {"name": "Ben"}],
     }  # fmt: skip
     refused = "assay: study status has no --csv; give --json, or neither for text\n"
     assert run("study", "status", study, "--csv") == (2, "", refused)
     run("people", "exclude", study, "Ben", "--reason", "asked to be")
     assert "\nBen: excluded, 0" in run("study", "status", study)[1]
+
+
+def test_status_counts_the_labels_of_each_judge(study, run):
+    pytest.importorskip("fastapi", reason='the page needs the extra "serve"')
+    (study / "rules.py").write_text("def good(columns, question):\n    return 4\n")
+    text = (study / "study.yaml").read_text()
+    (study / "study.yaml").write_text(f'{text}judges: [{{name: rule, provider: python, model: "rules:good"}}]\n')
+    run("people", "invite", study, "Ben")
+    assert "\nrule: judge, 0 labels, 1 remaining\n" in run("study", "status", study)[1]
+    assert run("judge", study, "--allow-code")[0] == 0
+    assert "\nrule: judge, 1 label\n" in run("study", "status", study)[1]
+    said = json.loads(run("study", "status", study, "--json")[1])["judges"]
+    assert said == [{"name": "rule", "labels": 1, "unparseable": 0, "failed": 0, "remaining": 0}]
 
 
 @pytest.mark.slow

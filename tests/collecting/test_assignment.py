@@ -999,9 +999,9 @@ def test_total_of_a_study_with_overlap_is_an_equal_share(serve, people, overlap,
     ("answered", "added", "words"),
     [
         # 3 items without why, of which 2 were asked it since; tone was asked with all
-        ([("[1, 3]", "item", 3), ("[1, 2, 3]", "item", 4), ("[2]", ADDED, 2)], "keep", "'why' (1 item)"),
-        ([("[1]", "item", 3), ("[1, 2]", "triplet", 4)], "keep", "'why' (3 items), 'tone' (7 items)"),
-        ([("[1, 3]", "item", 3)], "ask-again", "'why' (3 items)"),
+        ([("[1, 3]", "item", 3), ("[1, 2, 3]", "item", 4), ("[2]", ADDED, 2)], "keep", "'why' (1 answer)"),
+        ([("[1]", "item", 3), ("[1, 2]", "triplet", 4)], "keep", "'why' (3 answers), 'tone' (7 answers)"),
+        ([("[1, 3]", "item", 3)], "ask-again", "'why' (3 answers)"),
         ([("[1, 3]", "item", 3), ("[2]", ADDED, 3)], "keep", ""),
         ([("[1, 2, 3]", "item", 3)], "ask-again", ""),
     ],
@@ -1018,7 +1018,7 @@ def test_additions_words_report_added_questions(monkeypatch, answered, added, wo
         "ask-again": "The annotators of these items receive the added questions only.",
         "keep": "To ask the annotators of these items, set 'after_change: ask-again' under people:.",
     }[added]
-    said = f"Questions added later, not asked about items answered before: {words}. {rest}" if words else ""
+    said = f"Questions added later, not part of earlier answers: {words}. {rest}" if words else ""
     assert additions_words(design, None) == said
     part.counted = ("new",)
     assert additions_words(design, None) == ""

@@ -58,7 +58,7 @@ def test_added_question_is_not_asked_about_answered_items(serve: Any) -> None:
         assert ana.pages()[1]["progress"] == {"done": 6, "total": 6, "about": False}
         assert len(stored_annotations(now.store)) == 6
         said = now.lead().send("GET", "/lead").text
-        assert "Questions added later, not asked about items answered before: &#39;why&#39; (6 items). To ask" in said
+        assert "Questions added later, not part of earlier answers: &#39;why&#39; (6 answers). To ask" in said
         assert "100%" in said
         assert "answered with an earlier version of the questions" not in said
 

@@ -157,7 +157,7 @@ def test_status_of_a_study(serve: Any, tmp_path: Path, capsys: Any) -> None:
     page: Served = serve(items=4, who=("ana", "ben"), people={"overlap": 1, "quota": 3})
     page.annotator().work_through(3)
     lines = run(capsys, "study", "status", page.folder).splitlines()
-    assert lines[:2] == ["Progress: 3 of 4 answers (75%)", "4 items, 3 answered, 0 skipped"]
+    assert lines[:2] == ["Progress: 3 of 4 answers (75%)", "4 items, 3 answers, 0 skipped"]
     assert lines[2].startswith("ana: active, 3 of 3, last 20")
     assert lines[3] == "ben: active, 0 of 3"
     found = json.loads(run(capsys, "study", "status", page.folder, "--json"))
@@ -237,5 +237,5 @@ def test_status_reports_added_questions(serve: Any, capsys: Any) -> None:
     content["questions"] = [dict(STARS), {"name": "why", "text": "Why?", "scale": "text"}]
     path.write_text(yaml.safe_dump(content))
     with page.again() as now:
-        assert "not asked about items answered before: 'why' (2 items)" in run(capsys, "study", "status", now.folder)
+        assert "not part of earlier answers: 'why' (2 answers)" in run(capsys, "study", "status", now.folder)
         assert len(now.rows(tables.tasks)) == 2

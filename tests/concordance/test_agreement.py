@@ -912,3 +912,15 @@ def test_summary_has_no_note_on_an_icc_that_it_does_not_print():
     assert every.headline == "krippendorff-alpha-ordinal"
     assert "ICC: labels are missing" not in every.summary()
     assert "ICC: labels are missing" in agreement(table, coefficients=["icc(a,1)"]).summary()
+
+
+def test_agreement_leaves_out_criteria_with_one_annotator():
+    """A judge can have labelled a criterion before the humans have."""
+    table = _criteria(3)
+    alone = table.labels.filter(annotator="r0", criterion="fit").with_columns(criterion=pl.lit("new"))
+    more = Annotations.from_frame(pl.concat([table.labels, alone]), scale="1-5")
+    found = agreement(more, coefficients=["krippendorff-alpha-ordinal"])
+    assert set(found.rows["criterion"]) == {"fit", "tone"}
+    assert [str(one) for one in found.exclusions] == ["1 comparison: new: labels of only r0"]
+    with pytest.raises(DesignError, match="agreement requires 2 annotators; the table has 1"):
+        agreement(Annotations.from_frame(alone, scale="1-5"))

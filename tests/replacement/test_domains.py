@@ -18,6 +18,7 @@ from assay.reading import read
 from assay.replacement import decision, domains
 from assay.replacement.alt_test import alt_test
 from assay.replacement.domains import alt_test_by, alt_test_paired
+from assay.replacement.page import card_by
 from assay.statistics import wins
 
 FEATURES = ("Asymmetry", "Blue", "Border", "Color", "Dermo")
@@ -147,6 +148,10 @@ def test_alt_test_by_names_untestable_domains():
     assert "requires at least 2 human annotators; the table has 1" in found.untested["lonely"]
     assert "judge 'good' is not in the judges of the table" in found.untested["unjudged"]
     assert "lonely: not tested: " in found.summary()
+    assert "good: replace on 1, not tested on 2 (lonely, unjudged) of 3 criteria." in found.summary()
+    assert f"Published rule: passes in {found.passed_in} of 1 tested (criterion; " in found.summary()
+    line = "lonely: not tested; the alternative annotator test requires at least 2 human annotators; the table has 1."
+    assert line in card_by(found).details
     json.dumps(found.to_dict(), allow_nan=False)
 
 
@@ -182,7 +187,7 @@ def test_by_domain_it_reads_like_every_result():
     assert list(made["tests"]) == ["clarity", "depth", "fluency"]
     assert "domain:criterion=depth" in found.tests["depth"].signature
     assert found.signature.startswith("alt-test-by|domains:3|judge:good|")
-    assert "Benjamini–Yekutieli across all domains" in found.summary()
+    assert "Benjamini–Yekutieli across all criteria" in found.summary()
     axes = found.plot()
     assert [t.get_text() for t in axes.get_yticklabels()] == ["clarity", "depth", "fluency"]
     axes.get_figure().canvas.draw()

@@ -87,6 +87,7 @@ def status(study: StudyFolder, *, store: StoreName = None, output: Output = AS_T
     loaded = load_study(study)
     with store_in_use(loaded, store) as opened:
         seen, about = _study_status(loaded, opened)
+    about["judges"] = _judges_of(loaded, study, store)
     if output.json:
         print_json(about)
         return
@@ -98,13 +99,28 @@ def status(study: StudyFolder, *, store: StoreName = None, output: Output = AS_T
         what = pairs if all(drawn) else f"answers, and {pairs}"
     progress = f"Progress: {numbers.filled:,} of {numbers.wanted:,} {what} ({numbers.percent}%)"
     say(progress if about["people"] else "No annotators invited.")
-    say(f"{counted(numbers.items, 'item')}, {numbers.answered:,} answered, {numbers.skipped:,} skipped")
+    # One answer for each item and annotator.
+    say(f"{counted(numbers.items, 'item')}, {counted(numbers.answered, 'answer')}, {numbers.skipped:,} skipped")
     for one in about["notes"]:
         say(one)
     for row in about["people"]:
         of = "" if row["of"] is None else f" of {row['of']:,}"
         last = f", last {row['last']}" if row["last"] else ""
         say(f"{row['name']}: {row['state']}, {row['done']:,}{of}{last}")
+    for row in about["judges"]:
+        rest = [f"{row[name]:,} {name}" for name in ("unparseable", "failed", "remaining") if row[name]]
+        say(", ".join([f"{row['name']}: judge, {counted(row['labels'], 'label')}", *rest]))
+
+
+def _judges_of(loaded: Study, folder: Path, store: str | None) -> list[dict[str, Any]]:
+    """The labels of each judge of a study, and those that it still has to give."""
+    if not loaded.models:
+        return []
+    from assay.judging.open_study import OpenStudy
+
+    table = OpenStudy(folder, store).status().table.filter(kind="judge").rename({"missing": "unparseable"})
+    table = table.select("labels", "unparseable", "failed", "remaining", name="annotator")
+    return [{"name": row.pop("name"), **row} for row in table.iter_rows(named=True)]
 
 
 def _study_status(study: Study, store: Store) -> tuple[Overview, dict[str, Any]]:

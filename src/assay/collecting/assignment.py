@@ -617,10 +617,10 @@ def additions_words(design: StudyDesign, db: Connection) -> str:
             for one in mine:
                 if (one in had) == (role == ADDED):
                     without[one] = without.get(one, 0) + (-number if role == ADDED else number)
-    short = [f"'{names[one]}' ({counted(number, 'item')})" for one, number in without.items() if number > 0]
+    short = [f"'{names[one]}' ({counted(number, 'answer')})" for one, number in without.items() if number > 0]
     if not short:
         return ""
-    said = f"Questions added later, not asked about items answered before: {listing(short)}."
+    said = f"Questions added later, not part of earlier answers: {listing(short)}."
     if design.people.after_change == "ask-again":
         return f"{said} The annotators of these items receive the added questions only."
     return f"{said} To ask the annotators of these items, set 'after_change: ask-again' under people:."

@@ -295,6 +295,10 @@ def agreement(labels: Annotations | Chunks, settings: AgreementSettings) -> Agre
     differences: list[dict[str, Any]] = []
     excluded: Excluded = {}
     for place, ratings in parts:
+        if len(ratings.annotators) < 2:  # among several criteria or groups
+            where = ", ".join(v for v in place.values() if v)
+            excluded["comparison", f"{where}: labels of only {listing(ratings.annotators) or 'nobody'}"] = 1
+            continue
         block = _Block(ratings, measures, settings, excluded, ", ".join(v for v in place.values() if v))
         block.families = _families(whole, ratings, settings.family)
         for comparison, row in block.rows(settings.who or WHO):
@@ -349,7 +353,9 @@ def _parts(
         one = labels if criterion is None else labels.where(criterion=criterion)
         for group, part in _groups(one, settings.by):
             place = {"criterion": criterion, "group": None if group is None else str(group)}
-            found.append((place, Ratings.of(part, clusters=settings.clusters).require_annotators(2, "agreement")))
+            found.append((place, Ratings.of(part, clusters=settings.clusters)))
+    if not any(len(ratings.annotators) > 1 for _, ratings in found):
+        found[0][1].require_annotators(2, "agreement")
     return labels, found
 
 

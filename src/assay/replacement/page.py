@@ -378,13 +378,15 @@ def card_by(result: AltTestBy) -> Card:
     found = {v: [name for name, test in tests.items() if test.verdict == v] for v in words.LABELS}
     evidence = "; ".join(f"{words.LABELS[v]}: {', '.join(names)}" for v, names in found.items() if names)
     tones = {TONES[test.verdict] for test in tests.values()}
-    adjusted = "P-values are Holm-adjusted for the number of domains, and of judges if there are several."
+    several = "criteria" if result.by == "criterion" else "domains"
+    adjusted = f"P-values are Holm-adjusted for the number of {several}, and of judges if there are several."
     advice = [] if result.correction == "within" else [adjusted]
     return Card(
         result.judge, None, tones.pop() if len(tones) == 1 else "open", words.domains_sentence(result),
-        f"{evidence}. Published rule: passes in {result.passed_in} of {result.n_domains}.",
+        f"{evidence}. {words.published_by_domain(result)}.",
         " ".join([*advice, *dict.fromkeys(c for test in tests.values() for c in test.cautions)]),
-        tuple(_domain_line(name, test) for name, test in tests.items()), f"each {result.by}", _step_by(result, found),
+        (*(_domain_line(name, test) for name, test in tests.items()), *words.untested_domains(result)),
+        f"each {result.by}", _step_by(result, found),
         tuple(f"{name}: {one}." for name, test in tests.items() for one in words.limitations(test)),
     )  # fmt: skip
 

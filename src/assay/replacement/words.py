@@ -453,21 +453,33 @@ def domains_sentence(found: AltTestBy) -> str:
     some = "criteria" if found.by == "criterion" else f"domains ({found.by})"
     one = "criterion" if found.by == "criterion" else f"domain ({found.by})"
     numbers = {label: sum(test.verdict == v for test in tests) for v, label in LABELS.items()}
+    groups = [(label.lower(), str(k)) for label, k in numbers.items() if k]
     if found.untested:
-        numbers["Not tested"] = len(found.untested)
-    groups = [(label.lower(), k) for label, k in numbers.items() if k]
+        groups.append(("not tested", f"{len(found.untested)} ({listing(list(found.untested), 4)})"))
     if len(groups) == 1:
         every = f"the only {one}" if n == 1 else f"both {some}" if n == 2 else f"all {n} {some}"
         return f"{found.judge}: {groups[0][0]} on {every}."
     return f"{found.judge}: {', '.join(f'{label} on {k}' for label, k in groups)} of {n} {some}."
 
 
+def published_by_domain(found: AltTestBy) -> str:
+    """Return in how many of the tested domains the published rule passes."""
+    tested = " tested" if found.untested else ""
+    return f"Published rule: passes in {found.passed_in} of {len(found.tests)}{tested}"
+
+
+def untested_domains(found: AltTestBy) -> list[str]:
+    """Return a line for each domain without a test, with the reason."""
+    return [f"{name}: not tested; {why.partition('. ')[0].rstrip('.')}." for name, why in found.untested.items()]
+
+
 def domains_summary(found: AltTestBy) -> str:
     """Return the verdicts by domain, the published rule, and a line for each domain."""
-    scope = {"across": "across all domains", "within": "within each domain"}[found.correction]
+    one, several = ("criterion", "criteria") if found.by == "criterion" else ("domain", "domains")
+    scope = {"across": f"across all {several}", "within": f"within each {one}"}[found.correction]
     lines = [
         domains_sentence(found),
-        f"Published rule: passes in {found.passed_in} of {found.n_domains} ({found.by}; Benjamini–Yekutieli {scope}).",
+        f"{published_by_domain(found)} ({found.by}; Benjamini–Yekutieli {scope}).",
     ]
     for name, test in found.tests.items():
         rho = test.advantage_probability
@@ -500,7 +512,10 @@ def comparison_summary(found: JudgeComparison) -> str:
     low, high = best.interval(1 - (1 - first.settings.confidence) / k)
     chosen = f" (interval adjusted for selecting the best of {k})" if k > 1 else ""
     lines = [f"Highest advantage probability: {found.best}, {estimated(best.estimate, low, high)}{chosen}."]
-    if found.next_best is not None:
+    if not math.isfinite(best.estimate):
+        fewer = "; lower min_items=... to test them" if not first.n_annotators else ""
+        lines = [f"No advantage probability is estimable: {reason_text(first, first.reason)}{fewer}."]
+    elif found.next_best is not None:
         lines.append(_lead(found, found.next_best))
     for verdict in dict.fromkeys(test.verdict for test in found.tests.values()):
         names = [name for name, test in found.tests.items() if test.verdict == verdict]

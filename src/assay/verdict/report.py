@@ -531,8 +531,8 @@ def _domains_section(found: Mapping[str, AltTestBy]) -> Section:
     labelled = verdict_labels(_all_tables(found))
     shown = tables.shown(labelled, drop=("passed",), symbol="ρ", caption=f"Every judge by {first.by}.",
                          tones={"verdict": dict(LABEL_TONES)})  # fmt: skip
-    passed = [(judge, result.passed_in, result.n_domains) for judge, result in found.items()]
-    lines = words.published_domains(passed, across=first.correction == "across")
+    passed = [(judge, result.passed_in, len(result.tests)) for judge, result in found.items()]
+    lines = words.published_domains(passed, first.by, across=first.correction == "across")
     return Section(f"By {first.by}", lines, (shown,))
 
 

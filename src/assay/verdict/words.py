@@ -40,10 +40,11 @@ def published_wins(wins: Iterable[tuple[str, int, int]]) -> str:
     return f"Published rule: {each}."
 
 
-def published_domains(passed: Iterable[tuple[str, int, int]], *, across: bool) -> tuple[str, str]:
-    """In how many domains each judge passes the published rule: (judge, passed, domains)."""
+def published_domains(passed: Iterable[tuple[str, int, int]], by: str, *, across: bool) -> tuple[str, str]:
+    """In how many of the tested domains, values of ``by``, each judge passes: (judge, passed, domains)."""
     each = "; ".join(f"{judge} passes in {m} of {n}" for judge, m, n in passed)
-    scope = "all domains together" if across else "each domain separately"
+    one, several = ("criterion", "criteria") if by == "criterion" else ("domain", "domains")
+    scope = f"all {several} together" if across else f"each {one} separately"
     return f"Published rule: {each}.", f"The false discovery rate is controlled over {scope}."
 
 
