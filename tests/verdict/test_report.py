@@ -157,7 +157,8 @@ def test_report_by_criterion() -> None:
     assert (found.cards[0].headline, found.cards[0].advice) == (made.headline, made.advice)
     assert found.cards[0].evidence == made.evidence
     assert "both criteria" in made.headline
-    assert found.table.columns[:2] == ["judge", "criterion"]
+    assert found.table.columns[:3] == ["judge", "kind", "criterion"]
+    assert set(found.table["kind"]) == {"judge"}
     assert "By criterion" in found.html()
 
 

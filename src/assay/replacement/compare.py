@@ -83,7 +83,10 @@ class JudgeComparison(Result):
 
     @property
     def table(self) -> pl.DataFrame:
-        """One row for each judge, best first, the ceiling last; ``estimate`` is rho."""
+        """One row for each judge, best first, the ceiling last; ``estimate`` is rho.
+
+        ``kind`` is ``judge``, or ``ceiling`` for the optimal judge, which is there for reference and no annotator.
+        """
         return pl.DataFrame(
             [
                 {

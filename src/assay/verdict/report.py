@@ -222,10 +222,10 @@ class Report(Result):
 
     @property
     def table(self) -> pl.DataFrame:
-        """The table of judges (and domains), all digits."""
+        """The table of judges (and domains), all digits; ``kind`` is ``judge``, or ``ceiling`` for the optimal judge."""
         if self.comparison is not None:
             return self.comparison.table
-        return _all_tables(self.by)
+        return _all_tables(self.by).insert_column(1, pl.lit("judge").alias("kind"))
 
     def row_estimates(self) -> Sequence[Estimate | None]:
         """The advantage probability of each judge, and in each domain if there are several."""
