@@ -197,8 +197,8 @@ def test_shares_and_thresholds_of_a_signal():
     labels = pairs_of(lambda i: {"judge": 3, "a": 1 + i % 2, "b": 2}, 40, sure=lambda i: i + 1.0 if i < 30 else None)
     curve = assay.route(labels, signal="sure", epsilon=0.1).curve
     shares, thresholds = curve["share"].to_list(), curve["threshold"].to_list()
-    assert shares == pytest.approx([k / 20 for k in range(4, 16)] + [0.75] * 5)
-    assert thresholds == [31 - 2.0 * k for k in range(4, 16)] + [1.0] * 5
+    assert shares == pytest.approx([k / 20 for k in range(4, 16)])
+    assert thresholds == [31 - 2.0 * k for k in range(4, 16)]
 
 
 def test_one_share_is_tested_on_the_items_it_keeps():
@@ -477,3 +477,15 @@ def test_route_states_provenance():
     none = assay.route(labels, "m", signal="sure", epsilon=0.0, alpha=1e-9)
     assert (none.share, none.reason) == (0, "margin_undecided")
     assert "Judge share 0%: the margin is not demonstrated for any share." in none.summary()
+
+
+def test_route_has_one_row_for_each_threshold():
+    """A signal of two values allows two shares, however many steps are tested."""
+    labels = assay.simulate(n_items=200, scale="1-5", judges={"gpt": 0.2}, seed=1)
+    sure = pl.Series("sure", [float(i % 2) for i in range(200)])
+    frame = labels.to_polars().join(labels.items.select("item").with_columns(sure), on="item")
+    found = assay.route(assay.read(frame, scale="1-5"), "gpt", signal="sure", epsilon=0.3)
+    assert found.table["threshold"].to_list() == [1, 0]
+    assert found.table["share"].to_list() == [0.5, 1]
+    assert (found.share, found.table["kept"].to_list()) == (1, [True, True])
+    assert [one.estimate for one in found.row_estimates()] == found.table["estimate"].to_list()

@@ -363,7 +363,7 @@ def test_next_steps_follow_replacement():
     found = card(labels, expertise="skilled")
     marks = {row.name: row.marks["replacement"] for row in found.rows}
     assert marks == {"good": "✓", "poor": "✗"}
-    assert found.next_steps()[0].startswith("Next: let good label the remaining items")
+    assert found.next_steps()[0].startswith("Next: let good label further items")
     assert found.next_steps()[1].startswith("Next: review the largest disagreements of poor")
     assert card(labels).next_steps() == []
 
@@ -627,7 +627,7 @@ def test_card_steps_for_passing_and_failing_judges():
         a_row("ann", kind="annotator", replacement="✗"),
     )  # fmt: skip
     passing, failing = words.card_steps(rows)
-    assert passing.startswith("Next: let a label the remaining items, and report corrected estimates")
+    assert passing.startswith("Next: let a label further items, and report corrected estimates")
     assert failing.startswith("Next: review the largest disagreements of b with ")
     assert words.card_steps(rows[3:]) == []
 

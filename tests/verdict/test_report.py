@@ -896,3 +896,12 @@ def test_report_estimates_raters_of_numbers_apart_from_categories() -> None:
     titles = [one["title"] for one in report(table, expertise="crowd").to_dict()["sections"]]
     raters = [one for one in titles if one.startswith("Severity and variability")]
     assert raters == ["Severity and variability of raters", "Severity and variability of raters, in points"]
+
+
+@pytest.mark.usefixtures("without_pictures")
+def test_report_states_the_same_provenance_once() -> None:
+    labels = assay.simulate(n_items=60, judges={"a": 0.2, "b": 0.4}, seed=3)
+    found = report(labels, expertise="skilled", n_resamples=40)
+    said = [line for card in found.cards for line in card.details if line.startswith("Provenance: ")]
+    assert said[0].startswith("Provenance: labels from a file;")
+    assert said[1] == f"Provenance: as for {found.cards[0].judge}."

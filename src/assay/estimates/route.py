@@ -241,6 +241,8 @@ def route(labels: Annotations | Chunks, settings: RouteSettings) -> Route:
         for i, (c, (p, found, n, agree)) in enumerate(zip(thresholds, tested, strict=True))
     ]  # fmt: skip
     share, threshold = (rows[kept]["share"], rows[kept]["threshold"]) if kept >= 0 else (0.0, math.inf)
+    # Items with the same signal are routed together, so that several steps can be one share.
+    apart = [i for i, c in enumerate(thresholds) if i == 0 or c != thresholds[i - 1]]
     m = float(np.mean(np.bincount(ratings.answers.item)[position])) - 1  # human labels per item
     used = fingerprint_with(
         ratings.fingerprint, **digest_of_columns(labels, settings.clusters), signal=signal.tobytes()
@@ -248,8 +250,9 @@ def route(labels: Annotations | Chunks, settings: RouteSettings) -> Route:
     run = Run("route", settings, used, {"items": n_all, "labelled": len(position), "judge": judge}, notes=tuple(notes))
     cost = (1 - share) * n_all * m * settings.price + n_all * settings.judge_price
     return Route(
-        judge, share, threshold, reason, pl.DataFrame(rows, schema_overrides={"reason": pl.String}), len(position),
-        n_all, cost, n_all * m * settings.price, run, tuple(found for _, found, _, _ in tested),
+        judge, share, threshold, reason,
+        pl.DataFrame([rows[i] for i in apart], schema_overrides={"reason": pl.String}, infer_schema_length=None),
+        len(position), n_all, cost, n_all * m * settings.price, run, tuple(tested[i][1] for i in apart),
         pl.DataFrame({"item": items, "signal": everywhere}).with_columns(pl.col("signal").fill_nan(None)),
     )  # fmt: skip
 

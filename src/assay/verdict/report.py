@@ -222,7 +222,7 @@ class Report(Result):
 
     @property
     def table(self) -> pl.DataFrame:
-        """The table of judges (and domains), all digits; ``kind`` is ``judge``, or ``ceiling`` for the optimal judge."""
+        """The table of judges (and domains), all digits; ``kind`` is ``ceiling`` for the optimal judge."""
         if self.comparison is not None:
             return self.comparison.table
         return _all_tables(self.by).insert_column(1, pl.lit("judge").alias("kind"))
@@ -408,6 +408,7 @@ class ReportBuilder:
         cited = tests if comparison is not None else list(by.values())
         ends = (self._exclusions_section(tests, by), _cite_section(tests, cited))
         leading = tuple(self._add_probe_faults(_add_command(one, partial(_call, labels="labels"))) for one in cards)
+        leading = words.provenance_once(leading)
         faults = tuple(words.fault(row) for row in self._faults())
         page = Page(
             s.title or question_words(tests), about, leading, (*sections, *contrasts, *ends), scope,

@@ -7,9 +7,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 
 from assay.errors import counted, listing
 from assay.estimation.intervals import Estimate
+from assay.reporting.page import Card
 from assay.reporting.tables import estimated, interval, said, signed
 from assay.verdict.cells import DIMENSIONS, TOWARD, Boundaries, CardRow, Dimension
 from assay.verdict.probe_calls import CALLED, CalledMeasure
@@ -32,6 +34,17 @@ ANNOTATORS_CAPTION = (
     "annotator left out, next to that annotator's own ρ; p-values of non-inferiority within the margin ε, and of "
     "being worse."
 )
+
+
+def provenance_once(cards: Sequence[Card]) -> tuple[Card, ...]:
+    """The verdicts of several judges, with one sentence on the provenance of labels that come from the same place."""
+    first: dict[str, str] = {}
+    found = []
+    for card in cards:
+        details = [f"Provenance: as for {first[one]}." if one in first else one for one in card.details]
+        first = {one: card.judge for one in card.details if one.startswith("Provenance: ")} | first
+        found.append(replace(card, details=tuple(details)))
+    return tuple(found)
 
 
 def published_wins(wins: Iterable[tuple[str, int, int]]) -> str:
@@ -161,7 +174,7 @@ def card_steps(rows: Iterable[CardRow]) -> list[str]:
     judges = [row for row in rows if row.kind == "judge"]
     found = []
     for mark, words in (
-        ("✓", "let {} label the remaining items, and report corrected estimates with assay.estimate (assay estimate)"),
+        ("✓", "let {} label further items, and report corrected estimates with assay.estimate (assay estimate)"),
         ("✗", "review the largest disagreements of {} with assay.disagreement (assay disagreement)"),
     ):
         names = dict.fromkeys(row.name for row in judges if row.marks["replacement"] == mark)
