@@ -7,6 +7,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from html import escape
+from itertools import combinations
 from pathlib import Path
 from typing import Any
 
@@ -454,6 +455,33 @@ def possible_slips(labels: Annotations, columns: Collection[Role] = ()) -> list[
         if name in labels.items.columns and labels.items[name].drop_nulls().n_unique() > 1:
             twice = labels.items.filter(pl.col(name).is_not_null() & pl.col(name).is_duplicated())["item"].to_list()
             found += [f"items {listing([repr(i) for i in twice], 3)} share their {name}"] if twice else []
+    return found + identical_annotators(labels)
+
+
+MOST_COMPARED = 30
+"""Annotators up to which each two are compared."""
+
+CHANCE = 0.001
+"""Probability, at the rate at which the other pairs differ, up to which two annotators are not identical by chance."""
+
+
+def identical_annotators(labels: Annotations) -> list[str]:
+    """Return a note on each two annotators who have the same labels, although other pairs have not."""
+    people = [*labels.humans, *labels.judges]
+    if not 2 < len(people) <= MOST_COMPARED or labels.with_one_vote.has_repeats:
+        return []
+    key = ["item", *_criterion(labels)]
+    of = {who: part.select(*key, "label") for (who,), part in labels.labels.group_by("annotator", maintain_order=True)}
+    both: dict[tuple[str, str], tuple[int, int]] = {}
+    for pair in combinations([who for who in people if who in of], 2):
+        shared = of[pair[0]].join(of[pair[1]], on=key)
+        both[pair] = shared.height, shared.filter(pl.col("label") != pl.col("label_right")).height
+    found = []
+    for pair, (n, differ) in both.items():
+        others = [counts for other, counts in both.items() if other != pair and {*other} & {*pair}]
+        rate = sum(d for _, d in others) / max(sum(m for m, _ in others), 1)
+        if n and not differ and (1 - rate) ** n < CHANCE:
+            found.append(words.identical_annotators(pair, n))
     return found
 
 

@@ -298,6 +298,8 @@ def test_probes_use_one_order_except_position():
     assert position.found.estimate == pytest.approx(0.8, abs=0.06)
     assert position.n == 400
     assert row_of(found, "shares", "m").one.n == 200
+    named = {row.share_of for row in found.rows if row.one.probe == "shares"}
+    assert named == {"'first'", "'second'"}
     assert any("both orders" in note for note in found.notes)
 
 

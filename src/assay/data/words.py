@@ -617,6 +617,11 @@ def could_name_annotators(name: str, labels: str | None = None) -> str:
     return f"'{name}' could name the annotators {read}"
 
 
+def identical_annotators(pair: Sequence[str], items: int) -> str:
+    """Return the note on two annotators with the same labels."""
+    return f"{_names(pair)} have the same labels on all {counted(items, 'item')} that both labelled: is one a copy?"
+
+
 def repeated_item(item: str, rows: Sequence[object], more: int, *, stated: bool) -> str:
     """Return the problem of an item with several rows in a wide table, as ``more`` items have.
 

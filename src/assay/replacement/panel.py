@@ -213,8 +213,8 @@ class AltTestSettings(IntervalSettings, RuleSettings):
         "auto", "Strata for item-level agreement and R: auto, none, stem, suffix or item metadata columns.",
         details="Strata are known without reading the items. auto uses item columns with few values, columns of "
         "numbers in five parts, documents, the suffix of item ids (such as a question) and, if the annotators agree "
-        "within it, their stem (such as a document). A judge that uses nothing else never gets replace. none uses no "
-        "strata.",
+        "within it, their prefix, called stem (such as a document). A judge that uses nothing else never gets replace. "
+        "none uses no strata.",
     )  # fmt: skip
     copies: Copies = option(
         "refuse", "If a judge matches one annotator unusually often: refuse a verdict, or exclude that annotator.",

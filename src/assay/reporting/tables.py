@@ -123,6 +123,8 @@ TITLES: Mapping[str, str] = {
     "judge": "judge",
     "annotator": "annotator",
     "rho": "ρ",
+    "psi": "ψ",
+    "title": "coefficient",
     "winning_rate": "ω",
     "accuracy_with_majority": "accuracy",
     "mean_pearson": "Pearson r",

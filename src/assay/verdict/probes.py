@@ -405,7 +405,9 @@ class _ProbedTable:
         yield self._own_family(judge, mine)
         yield mine.resolution()
         scale = self.scales[criterion]
-        yield from mine.shares(scale.categories or [f"{level:g}" for level in mine.levels])
+        votes = scale.kind == "preference"
+        named = [scale.word(int(level)) if votes else f"{level:g}" for level in mine.levels]
+        yield from mine.shares(named if votes else scale.categories or named)
         yield self._replies(judge, criterion, mine)
         yield from mine.missing()
 
