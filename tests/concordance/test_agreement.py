@@ -897,7 +897,7 @@ def test_summary_gives_the_range_of_items_of_all_criteria():
 
 
 def test_summary_says_why_intervals_of_few_raters_are_wide():
-    few = "The intervals are wide because 4 raters stand for all raters like them; for these 4 alone set raters='fixed'"
+    few = "The intervals are wide because 4 raters represent all raters like them; for these 4 alone set raters='fixed'"
     table = _criteria(4)
     assert few in agreement(table, coefficients=["icc(a,1)"]).summary()
     assert few in icc(table.where(criterion="fit")).summary()

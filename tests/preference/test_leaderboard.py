@@ -939,3 +939,16 @@ def test_kendall_has_no_interval_of_no_width():
     assert math.isnan(tau.high)
     assert tau.interval(1 - 1e-14) == (-1, 1)
     assert "Kendall's τ −1.00 (no interval)." in found.summary()
+
+
+def test_ratings_say_that_an_item_is_a_question_with_all_its_pairs():
+    votes = [
+        {"question_id": f"q{i}", "judge": "ann", "model_a": one, "model_b": other, "winner": "A" if i % 3 else "B"}
+        for i in range(30) for one, other in itertools.combinations("xyz", 2)
+    ]  # fmt: skip
+    said = "the votes on all pairs of one question are one item (column pair_of)"
+    found = assay.ratings(assay.read(pl.DataFrame(votes)), n_resamples=50)
+    assert "resamples of 30 items" in found.run.interval
+    assert said in found.notes
+    single = assay.ratings(assay.read(pl.DataFrame(votes).filter(model_a="x", model_b="y")), n_resamples=50)
+    assert said not in single.notes

@@ -328,3 +328,12 @@ def test_alt_test_command_pairs_two_sets(tmp_path, run):
     code, _, err = run(*given, "--sets", "a1+a2,b1")
     assert code == 2
     assert "two sets of at least 2 annotators; got 2, 1" in err
+
+
+def test_cautions_of_some_domains_name_them():
+    one, other, rest = random_study(1), random_study(2), random_study(3)
+    few = other.labels.filter(pl.col("annotator").is_in(["h0", "h1", "good"]))
+    parts = {"whole": one.labels, "pair": few, "rest": rest.labels}
+    frame = pl.concat([part.with_columns(criterion=pl.lit(name)) for name, part in parts.items()])
+    found = alt_test_by(Annotations.from_frame(frame, judges=["good", "poor"]), "good", expertise="crowd")
+    assert "pair: With fewer than three annotators there is no consensus" in card_by(found).advice

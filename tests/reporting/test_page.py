@@ -474,7 +474,7 @@ def test_printed_page_includes_folded_sections_and_table_heads(browser: Any, wri
 
 @pytest.mark.served
 def test_printed_tables_fit_the_page(browser: Any, written: Path) -> None:
-    """A4 less its margins is 688 pixels wide; a browser shrinks all text of a page that is wider."""
+    """A4 without its margins is 688 pixels wide; a browser shrinks all text of a page that is wider."""
     page = opened(browser, written, 688)
     page.emulate_media(media="print")
     page.evaluate("dispatchEvent(new Event('beforeprint'))")

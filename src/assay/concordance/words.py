@@ -53,13 +53,13 @@ with an ICC of 0.5, 55% of intervals with random raters are wider, and 2.5% of t
 
 
 def _few_raters(how: str, raters: int, intervals: Sequence[tuple[float, float]]) -> list[str]:
-    """Why intervals are wide, and what to do, if it is because few raters stand for all raters like them."""
+    """Why intervals are wide, and what to do, if it is because few raters represent all raters like them."""
     if "random raters" not in how or raters > FEW_RATERS:
         return []
     if not any(np.isfinite([low, high]).all() and high - low > WIDE for low, high in intervals):
         return []
     return [
-        f"The intervals are wide because {raters} raters stand for all raters like them; for these {raters} alone set "
+        f"The intervals are wide because {raters} raters represent all raters like them; for these {raters} alone set "
         "raters='fixed', or use Φ of a G-study."
     ]
 

@@ -18,6 +18,7 @@ import polars as pl
 
 from assay.data.annotations import Annotations
 from assay.data.chunked.chunks import Chunks
+from assay.data.sides import PAIR_OF
 from assay.errors import DataError, DesignError, counted, unknown
 from assay.estimation.intervals import Estimate, EstimateByRule, Estimates, adjust_p
 from assay.estimation.options import question
@@ -384,6 +385,8 @@ def _run(votes: Votes, settings: RatingSettings, found: Sequence[Board], polled:
     if settings.model == "elo" and settings.order is None and len(found[0].estimates.replicates):
         each = min(orders_each(poll.votes, settings) for poll in polled)
         notes.append(f"each resample is the mean of {counted(each, 'random order')} of its votes")
+    if votes.items.name == PAIR_OF:
+        notes.append(f"the votes on all pairs of one question are one item (column {PAIR_OF})")
     names = list(dict.fromkeys(board.component for board in found if board.component is not None))
     disconnected = (
         f"no vote connects {'; '.join(map(str, names))}: these groups of systems have no common leaderboard. Ranks and "

@@ -666,7 +666,8 @@ def _cautions(win_counts: WinCounts, settings: AltTestSettings) -> tuple[str, ..
         found.append(
             "With fewer than three annotators there is no consensus to compare with."
             if win_counts.n_compared < 3
-            else f"{words.few_tested(n_annotators, win_counts.n_compared, settings.min_items).capitalize()}. Use three."
+            else f"{words.few_tested(n_annotators, win_counts.n_compared, settings.min_items).capitalize()}; a verdict "
+            "should rest on three or more."
         )
     return tuple(found)
 

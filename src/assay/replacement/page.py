@@ -384,11 +384,20 @@ def card_by(result: AltTestBy) -> Card:
     return Card(
         result.judge, None, tones.pop() if len(tones) == 1 else "open", words.domains_sentence(result),
         f"{evidence}. {words.published_by_domain(result)}.",
-        " ".join([*advice, *dict.fromkeys(c for test in tests.values() for c in test.cautions)]),
+        " ".join([*advice, *_cautions_by(tests)]),
         (*(_domain_line(name, test) for name, test in tests.items()), *words.untested_domains(result)),
         f"each {result.by}", _step_by(result, found),
         tuple(f"{name}: {one}." for name, test in tests.items() for one in words.limitations(test)),
     )  # fmt: skip
+
+
+def _cautions_by(tests: Mapping[str, AltTest]) -> list[str]:
+    """Return the cautions of all domains; those of some domains name them."""
+    found: dict[str, list[str]] = {}
+    for name, test in tests.items():
+        for caution in test.cautions:
+            found.setdefault(caution, []).append(name)
+    return [c if len(names) == len(tests) else f"{listing(names, 4)}: {c}" for c, names in found.items()]
 
 
 def _step_by(result: AltTestBy, found: Mapping[Verdict, Sequence[str]]) -> NextStep | None:
