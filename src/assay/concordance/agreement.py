@@ -297,7 +297,7 @@ def agreement(labels: Annotations | Chunks, settings: AgreementSettings) -> Agre
     for place, ratings in parts:
         if len(ratings.annotators) < 2:  # among several criteria or groups
             where = ", ".join(v for v in place.values() if v)
-            excluded["comparison", f"{where}: labels of only {listing(ratings.annotators) or 'no annotator'}"] = 1
+            excluded["comparison", f"{where}: labels of only {listing(ratings.annotators)}"] = 1
             continue
         block = _Block(ratings, measures, settings, excluded, ", ".join(v for v in place.values() if v))
         block.families = _families(whole, ratings, settings.family)

@@ -187,7 +187,7 @@ class AnnotatorSearch(KeySearch):
 
     @cached_property
     def _items_nearly_once(self) -> bool:
-        """Whether ids name each row once, except for a few rows that are there twice: then no item has several labels."""
+        """Whether ids name each row once, except for a few rows that are there twice: no item has several labels."""
         ids = [v for n, v in self.views.items() if called(self.plain[n], "item") or n == self.stated.item]
         return any(0 < v.filled - len(v.distinct) <= MOST_DOUBLED * v.filled for v in ids)
 
