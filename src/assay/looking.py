@@ -461,6 +461,9 @@ def possible_slips(labels: Annotations, columns: Collection[Role] = ()) -> list[
 MOST_COMPARED = 30
 """Annotators up to which each two are compared."""
 
+LEAST_EQUAL = 20
+"""Items of two annotators from which equal labels are noted."""
+
 CHANCE = 0.001
 """Probability, at the rate at which the other pairs differ, up to which two annotators are not identical by chance."""
 
@@ -480,7 +483,7 @@ def identical_annotators(labels: Annotations) -> list[str]:
     for pair, (n, differ) in both.items():
         others = [counts for other, counts in both.items() if other != pair and {*other} & {*pair}]
         rate = sum(d for _, d in others) / max(sum(m for m, _ in others), 1)
-        if n and not differ and (1 - rate) ** n < CHANCE:
+        if n >= LEAST_EQUAL and not differ and (1 - rate) ** n < CHANCE:
             found.append(words.identical_annotators(pair, n))
     return found
 
