@@ -68,12 +68,12 @@ def test_added_question_can_be_asked_alone_about_answered_items(serve: Any) -> N
     first = serve(items=6, people={"overlap": 2}, who=("ana", "ben", "chi"))
     assert [finish(first.annotator(name)) for name in ("ana", "ben")] == [6, 6]
     with changed(first, [STARS, WHY], after_change="ask-again") as now:
-        assert "&#39;why&#39; (12 items). The annotators of these items" in now.lead().send("GET", "/lead").text
+        assert "&#39;why&#39; (12 answers). The annotators of these items" in now.lead().send("GET", "/lead").text
         ana = now.annotator("ana")
         assert set(map(tuple, names(ana.work()))) == {("why",)}
         assert finish(ana) == 6
         assert finish(now.annotator("chi")) == 0, "all places were taken before"
-        assert "&#39;why&#39; (6 items)" in now.lead().send("GET", "/lead").text
+        assert "&#39;why&#39; (6 answers)" in now.lead().send("GET", "/lead").text
         assert finish(now.annotator("ben")) == 6
         said = now.lead().send("GET", "/lead").text
         assert "Added later" not in said
