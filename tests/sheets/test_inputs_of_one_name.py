@@ -81,7 +81,14 @@ def one_person_named_in_each_row(folder: Path, rng: Rng) -> Given:
         "reaction_time_ms": rng.integers(2000, 9000, 40).tolist(),
     }  # fmt: skip
     rows = [(i, "user_0", "", v) for i, v in zip(columns["file_name"], columns["rating"], strict=True)]
-    return Given(written(folder, columns), rows)
+    return Given(written(folder, columns), rows, asked=True)
+
+
+@given
+def one_rater_named_in_each_row(folder: Path, rng: Rng) -> Given:
+    own = scores(rng, 30, 1)[:, 0].tolist()
+    rows = [(f"i{k:02}", "rater2", "", v) for k, v in enumerate(own)]
+    return Given(wide(folder, {"rater_id": ["rater2"] * 30, "score": own}), rows)
 
 
 @given

@@ -428,6 +428,11 @@ def exchanged(item: Sequence[str], annotator: str) -> str:
     )
 
 
+def one_person(column: str, name: str) -> str:
+    """Return the question whether the one name in a column called as a person is that of the annotator."""
+    return f"'{column}' contains one name ({name}): did this person give the labels?"
+
+
 def judges_or_systems(column: str) -> str:
     """Return the question about a column of names of models."""
     return f"'{column}' contains only models, which can be judges or the systems that are rated"

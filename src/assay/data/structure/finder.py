@@ -183,8 +183,9 @@ class StructureSearch(WideSearch):
         """
         stated, views = self.stated, self.views
         once = [n for n, v in views.items() if v.n_values == 1 and v.filled == v.rows]
-        judges = [n for n in once if self._names_judges(n)] or self._one_person(once)
-        open_ = [n for n, v in views.items() if n not in judges and v.could_be_labels and self._by_name(n) is None]
+        judges = [n for n in once if self._names_judges(n)]
+        named = judges or self._one_person(once)
+        open_ = [n for n, v in views.items() if n not in named and v.could_be_labels and self._by_name(n) is None]
         others = [n for n in open_ if is_human(n) or called_people(self.plain[n]) == 2
                   or (model_names([n]) and not self._is_system(n))]  # fmt: skip
         one = criteria_of_one(others)
@@ -193,18 +194,20 @@ class StructureSearch(WideSearch):
         if not any(is_human(n) or called_people(self.plain[n]) == 2 for n in others):
             others = [n for n in others if not self._is_criterion_of_model(n)]
         said = stated.columns is not None or stated.people & {*views} or stated.shape not in (None, "long")
-        if not judges or others or said or stated.annotator not in (None, judges[0]):
+        if not named or others or said or stated.annotator not in (None, named[0]):
             return None
-        why = words.model_reason(judges[:1]) if self._names_judges(judges[0]) else "by its name"
+        why = words.model_reason(judges[:1]) if judges else "by its name"
         item, joint, within = self._items_of_rows()
         if item is None and not joint:
             usual = ("item", "system", "criterion", "repeat", "condition")
             keys = [k for k in self._all_keys[1] if all(ID.search(self.plain[n]) or any(
                 called(self.plain[n], one) for one in usual) for n in k)]  # fmt: skip
-            key = self._split_key(judges[0], (*keys[0], judges[0]), why) if keys else None
+            key = self._split_key(named[0], (*keys[0], named[0]), why) if keys else None
             return key if key is None else key._replace(found=False)
         whole = (item,) if item is not None else tuple(joint)
-        key = RowKey(judges[0], whole, within.get("criterion"), within.get("repeat"), why)
+        key = RowKey(named[0], whole, within.get("criterion"), within.get("repeat"), why)
+        if not judges and called_people(self.plain[named[0]]) < 2 and stated.annotator is None:
+            self._confirm(words.one_person(named[0], self.views[named[0]].examples()), {"annotator": named[0]})
         return key if within else self._with_extra(key)
 
     def _is_criterion_of_model(self, name: str) -> bool:

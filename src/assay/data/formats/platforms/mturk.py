@@ -96,14 +96,17 @@ def _common_input(column: str) -> bool:
     return re.fullmatch(r"Input\..*\D", column) is not None
 
 
+IDS = ("HITId", "HITTypeId", "AssignmentId", "WorkerId", "RequesterAnnotation")
+"""Columns with ids of an assignment."""
+
+
 def _without_echoes(rows: Sequence[_Row]) -> list[_Row]:
-    """Rows without answers that repeat a column of the assignment, as forms send along: the worker, the HIT."""
+    """Rows without answers that repeat an id of the assignment, as forms send along: the worker, the HIT."""
     asked = dict.fromkeys(question for _, answers in rows for question in answers)
     echoes = set()
     for question in asked:
         given = [(row, answers[question]) for row, answers in rows if answers.get(question) is not None]
-        own = {c for row, _ in given for c in row if not c.startswith(("Input.", "Answer."))}
-        if given and any(all(row.get(c) == value for row, value in given) for c in own):
+        if given and any(all(row.get(name) == value for row, value in given) for name in IDS):
             echoes.add(question)
     return [(row, {q: value for q, value in answers.items() if q not in echoes}) for row, answers in rows]
 
