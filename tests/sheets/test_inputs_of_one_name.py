@@ -116,6 +116,12 @@ def test_read_who_is_named(case: Case, tmp_path: Path) -> None:
     check_reading(case, tmp_path)
 
 
+def test_what_coders_agreed_on_has_its_reason(tmp_path: Path) -> None:
+    case = coders_by_initials_next_to_what_they_agreed_on(tmp_path, np.random.default_rng(1))
+    why = {one.name: one.why for one in assay.look(case.source).columns}
+    assert why["has_claim"] == "its name is not combined as those of the other columns are"
+
+
 def test_scores_next_to_votes_are_noted(tmp_path: Path) -> None:
     case = scores_next_to_votes(tmp_path, np.random.default_rng(1))
     assert "not read as labels, next to votes: logic, diversity, step" in assay.read(case.source).reading.notes

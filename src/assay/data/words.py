@@ -428,6 +428,10 @@ def exchanged(item: Sequence[str], annotator: str) -> str:
     )
 
 
+OTHER_NAME = "its name is not combined as those of the other columns are"
+"""The reason why a column on the scale of the labels is none of them."""
+
+
 def one_person(column: str, name: str) -> str:
     """Return the question whether the one name in a column called as a person is that of the annotator."""
     return f"'{column}' contains one name ({name}): did this person give the labels?"

@@ -640,6 +640,7 @@ class WideSearch(LongSearch):
             tops = sorted(one.ends[1] for one in others if one.ends)
             low, high = view.ends or (0, 0)
             why = f"{low:g} to {high:g}, while other columns end at {tops[(len(tops) - 1) // 2]:g}"
+            why = words.OTHER_NAME if (low, high) in {one.ends for one in others} else why
         roles[name] = ("item column", why)
         if asked:
             return
