@@ -92,6 +92,14 @@ def one_rater_named_in_each_row(folder: Path, rng: Rng) -> Given:
 
 
 @given
+def criteria_of_one_rater_some_of_whole_numbers(folder: Path, rng: Rng) -> Given:
+    rows = [(f"s{k}", kind, "rater2", v) for k, (a, b) in enumerate(scores(rng, 12, 2).tolist())
+            for kind, v in (("depth", a), ("tone", b + 0.5 * (k % 2)))]  # fmt: skip
+    path = long(folder, ("essay_id", "criterion_name", "rater_id", "score"), rows)
+    return Given(path, [(item, who, kind, v) for item, kind, who, v in rows])
+
+
+@given
 def coders_by_initials_next_to_what_they_agreed_on(folder: Path, rng: Rng) -> Given:
     names = [f"{kind}{who}" for kind in ("has_claim", "introduces_dataset") for who in ("", "_e", "_w")]
     columns = {name: pick(rng, ("0", "1"), 30) for name in names}

@@ -589,7 +589,7 @@ class _Sheet:
         column = _equal_numbers(column)
         self.table = table.with_columns(column.alias("label"))
         for note, which in assumed.items():
-            said = with_rarest(note, pl.concat([found[one][0] for one in which]))
+            said = with_rarest(note, [found[one][0] for one in which])
             self.notes.append(said if None in scales else f"{listing(which, 4)}: {said}")
         if scale is None and not whole:
             self.notes += _ordered_words(found)

@@ -891,10 +891,11 @@ MOST_RARE, LONGEST_RARE = 3, 40
 """Categories in a note, and their characters: a refusal or a slip is among the rarest."""
 
 
-def with_rarest(note: str, labels: pl.Series) -> str:
+def with_rarest(note: str, columns: Sequence[pl.Series]) -> str:
     """Return a note with the rarest categories, if it is about a nominal scale: ``rarest first: 'positve' (1), …``."""
     if WITHOUT_ORDER not in note:
         return note
+    labels = pl.concat([one.cast(pl.String) for one in columns])
     counts = labels.drop_nulls().value_counts(name="n").sort("n", labels.name).head(MOST_RARE)
     named = [f"'{_shortened(str(label))}' ({n:,})" for label, n in counts.iter_rows()]
     return note.replace(WITHOUT_ORDER, f"{WITHOUT_ORDER}; rarest first: {', '.join(named)}")
