@@ -94,7 +94,7 @@ def one_rater_named_in_each_row(folder: Path, rng: Rng) -> Given:
 @given
 def criteria_of_one_rater_some_of_whole_numbers(folder: Path, rng: Rng) -> Given:
     rows = [(f"s{k}", kind, "rater2", v) for k, (a, b) in enumerate(scores(rng, 12, 2).tolist())
-            for kind, v in (("depth", a), ("tone", b + 0.5 * (k % 2)))]  # fmt: skip
+            for kind, v in (("depth", a), ("tone", b + 0.5 * (k % 2)), ("all", 3), ("half", 2.5))]  # fmt: skip
     path = long(folder, ("essay_id", "criterion_name", "rater_id", "score"), rows)
     return Given(path, [(item, who, kind, v) for item, kind, who, v in rows])
 
