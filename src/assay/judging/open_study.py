@@ -6,7 +6,7 @@ import asyncio
 import sys
 import threading
 from collections.abc import Callable, Collection, Mapping
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor, wait
 from dataclasses import dataclass
 from functools import cached_property, partial
 from html import escape
@@ -267,6 +267,10 @@ def _providers(
     return {name: FunctionOfRow(own[name], function, timeout) for name, function in functions.items()}
 
 
+OFTEN = 0.1
+"""Seconds after which a wait for another thread looks for Ctrl-C."""
+
+
 def _run(study: Study, options: Mapping[str, Any]) -> JudgeRun:
     """Run the judges: in this thread or, if a loop is running here as in a notebook, in another one."""
     stop = threading.Event()
@@ -278,6 +282,9 @@ def _run(study: Study, options: Mapping[str, Any]) -> JudgeRun:
     with ThreadPoolExecutor(1) as pool:
         done = pool.submit(run)
         try:
+            # Ctrl-C does not end a wait without a limit on Windows, nor where another thread receives the signal.
+            while not done.done():
+                wait([done], timeout=OFTEN)
             return done.result()
         except KeyboardInterrupt:
             stop.set()  # calls in flight end, and their answers are stored
