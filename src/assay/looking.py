@@ -465,7 +465,10 @@ LEAST_EQUAL = 20
 """Items of two annotators from which equal labels are noted."""
 
 CHANCE = 0.001
-"""Probability, at the rate at which the other pairs differ, up to which two annotators are not identical by chance."""
+"""Probability of equal labels, at the rate at which these two differ from others, up to which they are noted.
+
+Two careful annotators next to a careless one can be as equal: the note states what is there, and no reason.
+"""
 
 
 def identical_annotators(labels: Annotations) -> list[str]:

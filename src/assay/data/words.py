@@ -628,7 +628,7 @@ def could_name_annotators(name: str, labels: str | None = None) -> str:
 
 def identical_annotators(pair: Sequence[str], items: int) -> str:
     """Return the note on two annotators with the same labels."""
-    return f"{_names(pair)} have the same labels on all {counted(items, 'item')} that both labelled: is one a copy?"
+    return f"{_names(pair)} have the same labels on all {counted(items, 'item')} that both labelled"
 
 
 def repeated_item(item: str, rows: Sequence[object], more: int, *, stated: bool) -> str:

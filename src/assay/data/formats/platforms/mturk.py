@@ -114,7 +114,7 @@ def _without_echoes(rows: Sequence[_Row]) -> list[_Row]:
 def _ask_numbered(path: Path, answers: Sequence[Mapping[str, str | None]]) -> None:
     """Refuse questions that differ in their number alone: they can be one on several items, or several on one."""
     questions = list(dict.fromkeys(question for row in answers for question in row))
-    stems = Counter(re.sub(r"\d+$", "", question) for question in questions if re.search(r"\d$", question))
+    stems = Counter(stem for question in questions if (stem := _unnumbered(question)) != question)
     again = [stem for stem, n in stems.items() if n > 1 and stem]
     if not again:
         return
@@ -179,9 +179,13 @@ def _add(
     intake.answers.append(replace(base, item=name, label=label, criterion=criterion, about=about))
 
 
+def _unnumbered(name: str) -> str:
+    return re.sub(r"\d+$", "", name)
+
+
 def _stem(question: str, numbered: Sequence[str]) -> str:
     """The question without the number of its item."""
-    stem = re.sub(r"\d+$", "", question)
+    stem = _unnumbered(question)
     return stem if stem in numbered else question
 
 
@@ -202,8 +206,8 @@ def _inputs(inputs: Mapping[str, str], place: str) -> dict[str, str]:
     """The inputs for one of several numbered items: its own without the number, and the common ones."""
     if not place:
         return dict(inputs)
-    bases = {re.sub(r"\d+$", "", c) for c in inputs if re.search(r"\d$", c)}
-    common = {c: v for c, v in inputs.items() if re.sub(r"\d+$", "", c) not in bases}
+    bases = {base for c in inputs if (base := _unnumbered(c)) != c}
+    common = {c: v for c, v in inputs.items() if _unnumbered(c) not in bases}
     return {**common, **{base: inputs[f"{base}{place}"] for base in sorted(bases) if f"{base}{place}" in inputs}}
 
 
