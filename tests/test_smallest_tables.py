@@ -151,16 +151,14 @@ def small(name: str, judges: tuple[str, ...]) -> assay.Annotations | None:
 
 
 @cache
-def answered(question: str, judges: tuple[str, ...]) -> dict[str, bool]:
-    """Whether each table had an answer; the rows that are asked at another level differ from table to table."""
-    found = {}
-    for number, name in enumerate(TABLES):
-        if (labels := small(name, judges)) is not None:
-            try:
-                found[name] = ask(question, labels, number % 3)
-            except Exception as error:
-                raise AssertionError(f"{question} of '{name}', judges {judges}") from error
-    return found
+def answered(question: str, name: str, judges: tuple[str, ...] = ()) -> bool | None:
+    """Whether the table had an answer, if it can be read; which rows are asked at another level differs by table."""
+    if (labels := small(name, judges)) is None:
+        return None
+    try:
+        return ask(question, labels, list(TABLES).index(name) % 3)
+    except Exception as error:
+        raise AssertionError(f"{question} of '{name}', judges {judges}") from error
 
 
 @pytest.mark.slow
@@ -168,7 +166,7 @@ def answered(question: str, judges: tuple[str, ...]) -> dict[str, bool]:
     ("question", "judges"), [*BY_DEFAULT, *(pytest.param(*one, marks=pytest.mark.slow) for one in LATER)]
 )
 def test_question_answers_or_says_why_not_on_the_smallest_tables(question: str, judges: tuple[str, ...]) -> None:
-    assert answered(question, judges)
+    assert any(answered(question, name, judges) is not None for name in TABLES)
 
 
 def alike(labels: tuple[int | None, ...]) -> list[tuple[int | None, ...]]:
@@ -193,7 +191,10 @@ def test_question_answers_or_says_why_not_on_every_table_of_two_by_two(question:
 
 def test_the_smallest_tables_are_answered_where_something_is_known() -> None:
     """So that the tests above do not pass on refusals alone."""
-    counts = {name: sum(answered(question, ())[name] for question in ASKED) for name in TABLES}
-    assert counts["one label"] == 0
-    assert counts["two by two"] >= 30
-    assert counts["two lessons of two items"] >= 33
+
+    def number(name: str) -> int:
+        return sum(answered(question, name) is True for question in ASKED)
+
+    assert number("one label") == 0
+    assert number("two by two") >= 30
+    assert number("two lessons of two items") >= 33
