@@ -88,15 +88,18 @@ class OutcomeSums:
 
     @classmethod
     def columns(cls, outcome: Floats) -> Floats:
-        """Return what is added up, from the outcomes: (..., annotators) to (..., annotators² + 1)."""
-        pairs = (outcome[..., :, None] * outcome[..., None, :]).reshape(*outcome.shape[:-1], -1)
-        return np.concatenate([pairs, outcome.sum(axis=-1, keepdims=True) ** 3], axis=-1)
+        """Return what is added up, from the outcomes, (..., annotators): each two once, and the third power."""
+        one, other = np.triu_indices(outcome.shape[-1])
+        return np.concatenate([outcome[..., one] * outcome[..., other], outcome.sum(axis=-1, keepdims=True) ** 3], -1)
 
     @classmethod
     def of(cls, added: Floats, n_units: Ints) -> OutcomeSums:
-        """Return the moments from the sums of `columns`: (studies, sizes, annotators² + 1)."""
-        m = math.isqrt(added.shape[-1] - 1)
-        return cls(added[..., :-1].reshape(*added.shape[:-1], m, m), added[..., -1], n_units)
+        """Return the moments from the sums of `columns`: (studies, sizes, columns)."""
+        m = math.isqrt(2 * (added.shape[-1] - 1))  # of m (m + 1) / 2 pairs
+        one, other = np.triu_indices(m)
+        products = np.empty((*added.shape[:-1], m, m))
+        products[..., one, other] = products[..., other, one] = added[..., :-1]
+        return cls(products, added[..., -1], n_units)
 
     def p(self, counts: Floats, p: Floats, least: Ints, epsilon: float) -> Floats:
         """Return the p-value of the sums in `assay.statistics.wins.noninferior_p`: (studies, sizes).
