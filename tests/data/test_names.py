@@ -343,8 +343,30 @@ def test_text_order_sorts_by_bytes(texts):
     assert [texts[i] for i in text_order(pl.Series(texts, dtype=pl.String))] == sorted(texts, key=utf8)
 
 
+@given(
+    st.sampled_from(["", "q", "battle ", "é-", "1a", " x ", "7-"]),
+    st.sampled_from(["{}", "{:04d}", "{:02d}"]),
+    st.lists(st.integers(0, 1_200), min_size=1, max_size=60),
+    st.lists(
+        st.sampled_from(["q+5", "q-5", "q 5", "q05", "q", "q5.0", "q٣", "q" + "1" * 20, "battle 007", "12", "012"])
+    ),
+)
+def test_factorize_sorts_numbered_texts_by_bytes(head, form, numbers, others):
+    texts = [head + form.format(number) for number in numbers]
+    for rows in (texts, [*texts, *others]):
+        distinct, codes = names_module.factorize_texts(pl.Series("item", rows))
+        assert distinct.to_list() == sorted(set(rows), key=str.encode)
+        assert distinct.gather(codes).to_list() == rows
+
+
+@pytest.mark.parametrize("name", ["\u2028a", "a\u00a0", "\u200ba", "a\t", "\x0ba", "a \ufeff", "\x85a"])
+def test_spaces_around_many_names_are_those_around_few(monkeypatch, name):
+    monkeypatch.setattr(names_module, "FEW_ROWS", 0)
+    assert names_module.strip_spaces(pl.Series([name, "b ", "c"])).to_list() == ["a", "b", "c"]
+
+
 def test_factorize_distinguishes_texts_with_similar_hashes(monkeypatch):
-    rows = pl.Series([f"t{i % 100}" for i in range(200)])
+    rows = pl.Series([f"{'ab'[i % 2]}{i % 100}" for i in range(200)])
     monkeypatch.setattr(names_module, "FEW_ROWS", 100)
     monkeypatch.setattr(pl.Series, "hash", lambda self: self.str.tail(1).cast(pl.UInt64) * 2**60 + 1)
     distinct, codes = factorize(rows)

@@ -291,6 +291,8 @@ def factorize_texts(column: pl.Series) -> Coded:
         # A table of so few values stays in the processor's cache: a third of the time of sorting all rows.
         few = column.unique().sort()
         return Coded(few, column.cast(pl.Enum(few)).to_physical().cast(pl.Int32).to_numpy())
+    if len(column) and (numbered := _factorize_numbered(column)) is not None:
+        return numbered
     n_bits = np.uint64(len(column).bit_length())
     packed = column.hash().to_numpy() >> n_bits
     packed <<= n_bits
@@ -312,6 +314,37 @@ def factorize_texts(column: pl.Series) -> Coded:
     del rows
     others = np.flatnonzero((names.gather(_rows(codes)) != column).to_numpy())
     return _merge_texts(names, codes, others, column.gather(_rows(others))) if len(others) else Coded(names, codes)
+
+
+_NUMBERED = re.compile(r"(|.*[^0-9])([0-9]{1,16})", re.DOTALL)
+_POWERS = 10 ** np.arange(17, dtype=np.int64)
+
+
+def _factorize_numbered(column: pl.Series) -> Coded | None:
+    """Texts that differ in a whole number at their end (``battle 17``, ``doc-0017``), in half the time; else None."""
+    parts = _NUMBERED.fullmatch(column[0])
+    if parts is None or not column.str.starts_with(parts[1]).all():
+        return None
+    tail = column.str.slice(len(parts[1]))
+    number, size = tail.cast(pl.Int64, strict=False), tail.str.len_bytes()
+    if number.null_count() or tail.str.starts_with("+").any() or tail.str.starts_with("-").any():
+        return None
+    found, width = _factorize_integers(number), int(size.max())  # type: ignore[arg-type]
+    if found is None or width > 16:
+        return None
+    row = np.empty(len(found.names), dtype=np.int64)
+    row[found.codes] = np.arange(len(column))
+    value, names = found.names.to_numpy(), column.gather(_rows(row))
+    if size.min() == width:
+        return Coded(names, found.codes)
+    digits = np.searchsorted(_POWERS[1:], value, side="right") + 1
+    if (digits[found.codes] != size.to_numpy()).any():  # zeros before some numbers
+        return None
+    # Filled up with zeros, texts of digits are ordered as numbers; of equal ones (1, 10, 100) the shortest is first.
+    order = np.argsort(value * _POWERS[width - digits], kind="stable")
+    place = np.empty(len(order), dtype=np.int32)
+    place[order] = np.arange(len(order), dtype=np.int32)
+    return Coded(names.gather(_rows(order)), place[found.codes])
 
 
 def _merge_texts(names: pl.Series, codes: Codes, rows: NDArray[np.int64], texts: pl.Series) -> Coded:
@@ -399,7 +432,13 @@ def trim_names(found: Coded, role: str) -> tuple[Coded, list[str]]:
 
 def strip_spaces(names: pl.Series) -> pl.Series:
     """Names without white space and invisible characters at their ends."""
-    return names if are_visible(names) else names.str.replace_all(_AROUND, "")
+    if are_visible(names):
+        return names
+    if (
+        len(names) > FEW_ROWS and (names.str.len_bytes() == names.str.len_chars()).all()
+    ):  # ASCII has no format characters
+        return names.str.strip_chars()
+    return names.str.replace_all(_AROUND, "")
 
 
 def are_visible(names: pl.Series) -> bool:
