@@ -119,7 +119,7 @@ def test_unknown_command_and_missing_file_are_refused(run: Run, arguments: tuple
         (("alt-test",), "alt-test requires SOURCE: a file, folder or study of labels; see assay alt-test --help"),
         (("drift", "a.csv"), "drift requires AFTER: labels of the later run; see assay drift --help"),
         (("plan", "validate", "a.csv"), "plan validate does not accept a.csv; see assay plan validate --help"),
-        (("alt-test", "a.csv", "b.csv", "c.csv"), "alt-test does not accept b.csv, c.csv; see assay alt-test --help"),
+        (("drift", "a.csv", "b.csv", "c.csv", "d.csv"), "drift does not accept c.csv, d.csv; see assay drift --help"),
     ],
 )
 def test_missing_and_surplus_arguments_are_named(run: Run, arguments: tuple[str, ...], message: str) -> None:
@@ -202,6 +202,19 @@ def test_help_lists_commands_and_options(run: Run) -> None:
 
 
 @pytest.mark.xdist_group("pages")  # the options of all commands are read in one process
+def test_commands_take_further_files_by_position(run, tmp_path):
+    people, judge = tmp_path / "people.csv", tmp_path / "gpt.csv"
+    rows = [(i, i % 3 + 1, (i + i // 4) % 3 + 1, (i + i // 5) % 3 + 1) for i in range(40)]
+    people.write_text("id,ann,bob\n" + "\n".join(f"{i},{a},{b}" for i, a, b, _ in rows), encoding="utf-8")
+    judge.write_text("id,gpt-4o\n" + "\n".join(f"{i},{j}" for i, *_, j in rows), encoding="utf-8")
+    for command in ("agreement", "alt-test --expertise crowd", "probes", "card --expertise crowd", "disagreement"):
+        name, *options = command.split()
+        found = run(name, people, judge, *options, "--judges", "gpt-4o", "--json")
+        assert found[0] == 0, found
+        assert found[1] == run(name, people, "--labels-from", judge, *options, "--judges", "gpt-4o", "--json")[1]
+        assert "gpt-4o" in found[1]
+
+
 @pytest.mark.parametrize("row", BY_NAME.values(), ids=list(BY_NAME))
 def test_short_help_fits_a_page_with_example_and_main_options(row: Command, run: Run) -> None:
     code, out, _ = run(row.name, "--help")

@@ -11,7 +11,6 @@ from __future__ import annotations
 import inspect
 import os
 import re
-import shlex
 import sys
 import textwrap
 import typing
@@ -319,11 +318,7 @@ def _places(error: CycloptsError) -> str | None:
     """The file that is missing from the command line, or the words that the command does not accept."""
     command = " ".join(error.command_chain or ())
     if isinstance(error, UnusedCliTokensError):
-        further = list(error.unused_tokens or ())
-        known = [name for one in visible_arguments(command) for name in one.names] if further else []
-        is_name = "--judges" in known and len(further) == 1 and re.search(r"^-|/|\.[a-z]+$", further[0]) is None
-        hint = f"if it is a judge, write --judges {shlex.join(further)}" if is_name else ""
-        return f"{command} does not accept {listing(further)}; {hint or f'see assay {command} --help'}"
+        return f"{command} does not accept {listing(list(error.unused_tokens or ()))}; see assay {command} --help"
     if isinstance(error, MissingArgumentError) and error.argument is not None and not error.argument.tokens:
         missing = next((one for one in visible_arguments(command) if one.names == error.argument.names), error.argument)
         if missing.index is not None:

@@ -9,13 +9,15 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
+import functools
+import inspect
 import re
 import shlex
 import sys
 import types
 import typing
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, fields, make_dataclass
+from dataclasses import dataclass, field, fields, make_dataclass, replace
 from functools import partial
 from itertools import pairwise
 from pathlib import Path
@@ -512,7 +514,31 @@ def __getattr__(name: str) -> Any:
         ask = Parameter(name="*")(make_dataclass("Ask", own, bases=(Ask,), namespace=about, frozen=True))
         function.__annotations__["ask"] = ask
         function.__kwdefaults__ = {**(function.__kwdefaults__ or {}), "ask": ask()}
-    return function
+    places = [p for p in inspect.signature(function).parameters.values() if p.kind is not p.KEYWORD_ONLY]
+    required = [p.name for p in places if p.default is p.empty]
+    return _with_more(function, row.name) if len(places) == 1 and required == ["source"] else function
+
+
+_MORE = Parameter(help="Further files of the same items, joined by item id.")
+
+
+def _with_more(function: types.FunctionType, name: str) -> Callable[..., Any]:
+    """The command of one source, with further ones by position as ``--labels-from`` names them."""
+
+    @functools.wraps(function)
+    def command(source: str, *more: str, ask: Ask = ASK, **given: Any) -> Any:
+        for one in more:
+            if not re.search(r"[/\\.]", one) and not Path(one).exists():
+                raise AssayError(f"{name} does not accept {one}; if it is a judge, write --judges {shlex.quote(one)}")
+        labels = ask.labels.changed(labels_from=[*more, *(ask.labels.labels_from or ())] or None)
+        return function(source, ask=replace(ask, labels=labels), **given)
+
+    first, *rest = inspect.signature(function).parameters.values()
+    command.__kwdefaults__ = function.__kwdefaults__  # type: ignore[attr-defined]
+    several = inspect.Parameter("more", inspect.Parameter.VAR_POSITIONAL)
+    command.__signature__ = inspect.Signature([first, several, *rest])  # type: ignore[attr-defined]
+    command.__annotations__ = {**function.__annotations__, "more": Annotated[str, _MORE]}
+    return command
 
 
 def _question(row: Command) -> Callable[..., None]:
@@ -664,7 +690,7 @@ def command_for(found: Look, sources: Sequence[str], expertise: str | None = Non
 
 def report(
     source: str,
-    *more: str,
+    *,
     out: _HTML = None,
     pdf: bool = False,
     force: Force = False,
@@ -677,8 +703,6 @@ def report(
     ----------
     source
         A file, folder or study of labels.
-    more
-        Further files, folders or studies of the same items, joined by item id.
     out
         Output file of the page (.html or .md); the numbers are written to a .json file of the same name.
     pdf
@@ -687,7 +711,7 @@ def report(
     from assay.verdict.preregistration import study_plan
     from assay.verdict.report import report as make
 
-    labels = ask.labels.changed(labels_from=[*more, *(ask.labels.labels_from or ())] or None)
+    labels = ask.labels
     page = _report_target(out, ask.output, source, *labels.other_inputs, pdf=pdf, force=force)
     given = ask.options.options()
     table = labels.read(source)
