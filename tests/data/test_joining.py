@@ -201,3 +201,38 @@ def test_a_single_model_in_a_column_is_a_judge_or_a_system() -> None:
     # Beside an annotator with the same labels, a column called model has labels.
     labels = {"id": [f"a{n}" for n in range(N)], "ann": ["yes", "no"] * (N // 2), "model": ["no", "no"] * (N // 2)}
     assert assay.read(pl.DataFrame(labels), judges=["model"]).judges == ("model",)
+
+
+def sheet_of_all(n: int = 60) -> pl.DataFrame:
+    """Three people, a judge and stars of each item on one scale, and the year."""
+    level = [truth(i // 3) for i in range(n)]
+    near = {who: [min(5, v + (i % k == 0)) for i, v in enumerate(level)] for who, k in WHO.items()}
+    return pl.DataFrame({"id": [f"d{i}" for i in range(n)], **near}).with_columns(
+        stars=pl.Series([1 + i % 5 for i in range(n)]), year=pl.Series([2001 + i % 4 for i in range(n)])
+    )
+
+
+WHO = {"ann": 4, "bob": 5, "cho": 7, "gpt-4o": 6}
+
+
+def test_join_of_columns_of_one_sheet_is_the_sheet():
+    sheet = sheet_of_all()
+    people = assay.read(sheet, columns=["ann", "bob", "cho"])
+    model = assay.read(sheet, columns=["gpt-4o"], judges=["gpt-4o"])
+    whole = assay.read(sheet, columns=list(WHO), judges=["gpt-4o"])
+    joined = people.join(model)
+    assert joined.items.columns == whole.items.columns
+    assert not any("not in columns" in note for note in joined.reading.notes)
+    found = [assay.alt_test(one, epsilon=0.2) for one in (joined, whole)]
+    assert [one.verdict for one in found] == ["replace"] * 2
+    assert found[0].summary().splitlines()[:6] == found[1].summary().splitlines()[:6]
+
+
+def test_labels_that_columns_leave_out_are_no_strata():
+    read = assay.read(sheet_of_all(), columns=["ann", "bob", "gpt-4o"], judges=["gpt-4o"])
+    assert read.reading.left_out == ("cho",), "stars next to annotators' names describe the item"
+    assert "'cho' could be labels but not in columns=...: item columns, not strata" in read.reading.notes
+    assert "cho" in read.items.columns
+    said = assay.alt_test(read, epsilon=0.2).summary()
+    assert "stars" in said
+    assert "cho" not in said

@@ -460,7 +460,9 @@ def test_people_and_judges_who_are_columns_hold_the_labels(humans, judges, tmp_p
     assert (labels.humans, labels.judges) == (tuple(humans), tuple(judges))
     assert len(labels) == 40 * (len(humans) + len(judges))
     assert "coverage" in labels.items.columns
-    assert any("'coverage' kept as item metadata: not in humans or judges" in note for note in labels.reading.notes)
+    assert any(
+        "'coverage' kept as item metadata: labels, not in humans or judges" in note for note in labels.reading.notes
+    )
 
 
 def test_people_who_are_named_only_because_of_models_names_are_not_all_people(tmp_path):

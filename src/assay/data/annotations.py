@@ -222,13 +222,14 @@ class Annotations:
 
     @cached_property
     def technical_columns(self) -> tuple[str, ...]:
-        """Item columns that describe no item: numbers of a study's draw, and a judge's probabilities of the labels."""
+        """Item columns that describe no item: of a study's draw, a judge's probabilities, labels that are not read."""
         named = [c for c in self.items.columns if c.startswith(PREFIXES) and self.items[c].dtype.is_numeric()]
+        known = (*self.reading.drawn, *self.reading.left_out)
         if len(named) < 2:
-            return self.reading.drawn
+            return known
         parts = self.labels.partition_by("criterion") if self.criteria else [self.labels]
         labels = [one["label"].unique().to_list() for one in parts]
-        return (*self.reading.drawn, *probability_columns({c: self.items[c] for c in named}, labels))
+        return (*known, *probability_columns({c: self.items[c] for c in named}, labels))
 
     @property
     def scale(self) -> Scale:

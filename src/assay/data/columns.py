@@ -245,6 +245,9 @@ class Reading:
     the words of a text. Empty without one."""
     drawn: tuple[str, ...] = ()
     """Item columns with the numbers of a study's drawn pairs or triplets, which describe no item."""
+    left_out: tuple[str, ...] = ()
+    """Item columns with labels of annotators whom ``columns=...`` leaves out: they are not known of an item without
+    reading it."""
     split_detected: bool = False
     """Whether item ids were split into item and criterion because all of them show this structure."""
 

@@ -18,6 +18,7 @@ import polars as pl
 from assay.data.columns import Reading
 from assay.data.names import strip_spaces
 from assay.data.scales import Interval, Nominal, Ordinal, Scale
+from assay.data.words import left_out_notes
 from assay.errors import DataError, counted
 
 Match = Literal["exact", "loose"]
@@ -133,19 +134,26 @@ def joined(first: Any, second: Any, match: Match) -> dict[str, Any]:
     alone = f"; {len(mine - theirs)} and {len(theirs - mine)} are in one alone" if mine != theirs else ""
     note = f"joined by {counted(both, 'item')} that both tables have{alone}"
     one, other = first.reading, second.reading
+    # What one table left out can be the labels that the other holds.
+    who, left_out = {*kinds["annotator"]}, dict.fromkeys((*one.left_out, *other.left_out))
+    still = tuple(name for name in left_out if name not in who)
+    known = [t.drop(n for n in t.columns if n in left_out and n not in still) for t in (first.items, about)]
+    stale = {*left_out_notes(one.left_out), *left_out_notes(other.left_out)}
+    notes = [n for n in (*one.notes, *other.notes) if n not in stale] + left_out_notes(still)
     reading = Reading(
         f"{one.source} and {other.source}", one.rows + other.rows, (*one.exclusions, *other.exclusions),
-        tuple(dict.fromkeys((*one.notes, *other.notes, *([matched] if matched else []), note))),
+        tuple(dict.fromkeys((*notes, *([matched] if matched else []), note))),
         study=one.study or other.study, asked=(*one.asked, *other.asked), tried=one.tried + other.tried,
         clusters=one.clusters or other.clusters,
         drawn=(*one.drawn, *other.drawn),
+        left_out=still,
     )  # fmt: skip
     people = _about(first.annotators, second.annotators, "annotator").drop("kind")
     return {
         "frame": pl.concat(labels, how="diagonal_relaxed"), "scale": _scales(first, second, criterion),
         "humans": list(dict.fromkeys((*first.humans, *second.humans))),
         "judges": list(dict.fromkeys((*first.judges, *second.judges))),
-        "items": _about(first.items, about, "item"), "annotator_table": people if people.width > 1 else None,
+        "items": _about(known[0], known[1], "item"), "annotator_table": people if people.width > 1 else None,
         "conditions": list(dict.fromkeys((*first.conditions, *second.conditions))), "spelling": "apart", "exclude": (),
         "reading": reading,
     }  # fmt: skip

@@ -90,6 +90,12 @@ def role_note(role: str, columns: Sequence[str], reason: str) -> str:
     return f"{names} {_NOTES[role]}" + (f": {reason}" if reason and role in _WITH_REASON else "")
 
 
+def left_out_notes(columns: Sequence[str]) -> list[str]:
+    """Return the note on columns of labels that ``columns=...`` does not name; none without any."""
+    names = listing([f"'{name}'" for name in columns], 6)
+    return [f"{names} could be labels but not in columns=...: item columns, not strata"] if columns else []
+
+
 def analysis_detail(reason: str, names: Sequence[str], number: int | None, criteria: Sequence[str] = ()) -> str:
     """Return the words in brackets after the name of an analysis.
 

@@ -641,12 +641,13 @@ def find_columns(rows: Rows, settings: ReadSettings, *, alone: bool = True) -> t
         away = strip_spaces(column).is_in(list(names)).fill_null(False)
         reading = rows.reading.without(f"{why}: {listing(names, 3)}", int(away.sum()))
         rows = replace(rows, labels=rows.labels.filter(~away), reading=reading)
-    notes = found.notes() if settings.columns is None else []
+    notes = found.notes() if settings.columns is None else sentences.left_out_notes(found.left_out)
     if found.shape != "long":
         # Ignored columns are not metadata of the items either: a column of means would reveal their labels.
         gone = [name for name in found.named(*IGNORED) if name in rows.labels.columns]
         rows = replace(rows, labels=rows.labels.drop(gone))
-    return replace(rows, reading=rows.reading.add_notes(*notes)), replace(settings, **options)
+    reading = replace(rows.reading.add_notes(*notes), left_out=tuple(found.left_out))
+    return replace(rows, reading=reading), replace(settings, **options)
 
 
 def structure_of(rows: Rows, settings: ReadSettings, *, alone: bool = True) -> Structure:

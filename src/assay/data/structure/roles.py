@@ -64,10 +64,14 @@ class Role:
             object.__setattr__(self, "found", _EVIDENCE[self.why])
 
 
+LEFT_OUT = "labels, "
+"""Before the reason of a column that would be labels, if the user named it, too."""
+
 _EVIDENCE: Mapping[str, Evidence] = {
     "by name": "named", "name of a model": "named", "as specified": "stated", "listed in judges": "stated",
     "listed in exclude": "stated", "not in columns": "stated",
-    "not in humans or judges": "stated",
+    "not in humans or judges": "stated", f"{LEFT_OUT}not in columns": "stated",
+    f"{LEFT_OUT}not in humans or judges": "stated",
 }  # fmt: skip
 """Evidence by the reason of a role; other reasons describe the rows."""
 
@@ -132,6 +136,11 @@ class Structure:
     def named(self, *kinds: RoleKind) -> list[str]:
         """Return the columns with one of these roles."""
         return [one.name for one in self.columns if one.kind in kinds]
+
+    @property
+    def left_out(self) -> list[str]:
+        """The columns that would be labels if ``columns=...``, or humans and judges, named them, too."""
+        return [one.name for one in self.columns if one.why.startswith(LEFT_OUT)]
 
     def notes(self) -> list[str]:
         """Return a note on each role, and on rows that are not items."""

@@ -40,7 +40,7 @@ from assay.data.structure.role_names import (
     plain_name,
     stem,
 )
-from assay.data.structure.roles import ROWS, Choice, Doubt, Role, RoleKind, Structure, hold, quote
+from assay.data.structure.roles import LEFT_OUT, ROWS, Choice, Doubt, Role, RoleKind, Structure, hold, quote
 from assay.data.structure.search import MOST_PEOPLE
 from assay.data.values import TICKS
 from assay.errors import listing
@@ -98,10 +98,11 @@ class WideSearch(LongSearch):
             self._ask_numbers(labels)
         elif not judges and stated.alone and stated.shape is None and stated.columns is None and crossing is None:
             self._ask_people_or_questions(labels, open_, options)
+        left = [] if stated.columns is None else self._labels_left_out(open_, labels, roles)
         for name in (n for n, (kind, _) in roles.items() if kind == "unknown" and n not in labels):
             given = "not in humans or judges" if stated.people and stated.people == {*labels} else "not in columns"
             why = self._why_metadata(name) if stated.columns is None else given
-            roles[name] = ("item column", why)
+            roles[name] = ("item column", f"{LEFT_OUT}{why}" if name in left else why)
         columns = []
         for name, view in self.views.items():
             kind, why = roles.get(name, ("item", "as specified" if stated.item == name else self._why_item(view)))
@@ -116,6 +117,20 @@ class WideSearch(LongSearch):
             columns.append(Role(name, kind, why, view.examples(3 if name in labels else 2)))
         rows = {} if item is None else self._computed_rows(item, labels)
         return Structure("wide", tuple(columns), options, self._asked(), tuple(self.errors), rows)
+
+    def _labels_left_out(
+        self, open_: list[str], labels: Sequence[str], roles: Mapping[str, tuple[RoleKind, str]]
+    ) -> list[str]:
+        """The columns that would be labels, as those that ``columns=...`` names are, if they were named, too.
+
+        Stars or a score next to annotators' names describe the item.
+        """
+        asked = len(self.questions)
+        found, crossing = self._one_scale([*open_], {**roles})
+        del self.questions[asked:]
+        known = [self.views[one] for one in labels]
+        others = [n for n in found if n not in labels and n in self.views and not called(self.plain[n], "label")]
+        return [n for n in others if crossing is not None or any(on_one_scale(self.views[n], one) for one in known)]
 
     def _ask_names(
         self, labels: list[str], crossing: CrossedNames | None, options: dict[str, Any]
