@@ -10,6 +10,7 @@ import pytest
 
 import assay
 from assay.data.joining import loose_matches
+from assay.errors import DataError
 
 N = 12
 
@@ -226,6 +227,24 @@ def test_join_of_columns_of_one_sheet_is_the_sheet():
     found = [assay.alt_test(one, epsilon=0.2) for one in (joined, whole)]
     assert [one.verdict for one in found] == ["replace"] * 2
     assert found[0].summary().splitlines()[:6] == found[1].summary().splitlines()[:6]
+
+
+@pytest.mark.parametrize("lowest", [0, 4])
+def test_join_refuses_judge_on_another_scale(lowest):
+    ids = [f"d{n}" for n in range(12)]
+    ann, bob = [lowest, *range(10, 100, 9), 100], [lowest, *range(12, 102, 9), 98]
+    people = pl.DataFrame({"item": ids, "ann": ann, "bob": bob})
+    model = pl.DataFrame({"item": ids, "gpt-4o": [1 + n % 5 for n in range(12)]})
+
+    def read(scale: str | None) -> list[assay.Annotations]:
+        given = ((people, []), (model, ["gpt-4o"]))
+        return [assay.read(one, layout="wide", judges=judges, scale=scale) for one, judges in given]
+
+    one, other = read(None)
+    with pytest.raises(DataError, match=rf"'gpt-4o' range from 1 to 5, .* from {lowest} to 100"):
+        one.join(other)
+    one, other = read("interval:0-100")
+    assert len(one.join(other)) == 36, "who states the scale of both knows it"
 
 
 def test_labels_that_columns_leave_out_are_no_strata():

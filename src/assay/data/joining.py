@@ -13,11 +13,13 @@ import re
 from collections.abc import Callable, Mapping
 from typing import Any, Literal
 
+import numpy as np
 import polars as pl
 
 from assay.data.columns import Reading
-from assay.data.names import strip_spaces
+from assay.data.names import factorize, strip_spaces
 from assay.data.scales import Interval, Nominal, Ordinal, Scale
+from assay.data.values import AnnotatorLabels, refuse_differing_labels
 from assay.data.words import left_out_notes
 from assay.errors import DataError, counted
 
@@ -149,8 +151,10 @@ def joined(first: Any, second: Any, match: Match) -> dict[str, Any]:
         left_out=still,
     )  # fmt: skip
     people = _about(first.annotators, second.annotators, "annotator").drop("kind")
+    frame, scale = pl.concat(labels, how="diagonal_relaxed"), _scales(first, second, criterion)
+    _refuse_differing_labels(frame, first, second, scale, reading.source)
     return {
-        "frame": pl.concat(labels, how="diagonal_relaxed"), "scale": _scales(first, second, criterion),
+        "frame": frame, "scale": scale,
         "humans": list(dict.fromkeys((*first.humans, *second.humans))),
         "judges": list(dict.fromkeys((*first.judges, *second.judges))),
         "items": _about(known[0], known[1], "item"), "annotator_table": people if people.width > 1 else None,
@@ -172,6 +176,21 @@ def _with_criteria(first: Any, second: Any, others: pl.DataFrame) -> tuple[list[
             f"labels.where(criterion='{known[0]}')"
         )
     return [t if "criterion" in t.columns else t.with_columns(criterion=pl.lit(known[0])) for t in tables], known[0]
+
+
+def _refuse_differing_labels(
+    frame: pl.DataFrame, first: Any, second: Any, scale: Scale | Mapping[str, Scale], source: str
+) -> None:
+    """Refuse labels that the annotators of two tables on different scales write differently."""
+    for criterion, one in scale.items() if isinstance(scale, Mapping) else ((None, scale),):
+        before = [t.scales.get(criterion, t.scales.get(None)) for t in (first, second)]
+        if None not in before and before[0] != before[1]:
+            part = frame if criterion is None else frame.filter(pl.col("criterion") == criterion)
+            item, who = factorize(part["item"]), factorize(part["annotator"])
+            codes = item.codes.astype(np.int64), who.codes.astype(np.int64)
+            refuse_differing_labels(
+                AnnotatorLabels(part["label"].to_numpy(), *codes, tuple(who.names.to_list()), source), one
+            )
 
 
 def _about(one: pl.DataFrame, other: pl.DataFrame, key: str) -> pl.DataFrame:
