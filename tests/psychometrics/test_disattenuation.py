@@ -343,6 +343,34 @@ def test_true_correlation_of_1_is_recovered():
     assert np.mean(held) >= 0.9
 
 
+def cases_with_own_raters(persons: int, cases: int, shared: float, seed: int) -> assay.Annotations:
+    """Two raters of each case and a judge of all, a true correlation of ½; in a case, persons vary alike for both."""
+    rng = np.random.default_rng(seed)
+    person = rng.multivariate_normal([0, 0], [[1, 0.5], [0.5, 1]], persons)
+    particular = rng.multivariate_normal([0, 0], [[0.5, shared / 2], [shared / 2, 0.5]], (persons, cases))
+    score, noise = person[:, None, :] + particular, rng.normal(0, 0.6, (3, persons, cases))
+    rows = [
+        (f"s{p}/c{c}", f"s{p}", f"c{c}", "judge" if k == 2 else f"r{c}{k}", score[p, c, k // 2] + noise[k, p, c])
+        for k in range(3) for p in range(persons) for c in range(cases)
+    ]  # fmt: skip
+    frame = pl.DataFrame(rows, schema=["item", "person", "case", "annotator", "label"], orient="row")
+    return assay.read(frame, judges=["judge"], scale="interval:-9-9")
+
+
+@pytest.mark.usefixtures("without_resamples")
+def test_what_is_particular_to_a_case_is_no_correlation_of_persons():
+    """A judge's variance of persons in a case is part of its residual; what it shares with the people's is not lost."""
+    found = [
+        disattenuated_correlation(
+            cases_with_own_raters(90, 4, shared, seed=3), "p x (r:c)", "p", different="c", n_resamples=20,
+            facets={"p": "person", "r": "annotator", "c": "case"},
+        ).structural
+        for shared in (0.95, 0.0)
+    ]  # fmt: skip
+    assert [one.estimate for one in found] == pytest.approx([0.5, 0.5], abs=0.08), "the first was .65"
+    assert all(one.low < 0.5 < one.high for one in found)
+
+
 @pytest.mark.simulation
 @pytest.mark.usefixtures("without_resamples")
 @pytest.mark.parametrize(("objects", "correlation"), [(6, 0.0), (6, 1.0), (10, 0.7), (16, 0.0), (40, 1.0)])

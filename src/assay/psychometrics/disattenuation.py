@@ -22,7 +22,7 @@ from assay.estimation.result import Exclusion, Result, Run, fingerprint_with
 from assay.estimation.statistic import Floats, Ints
 from assay.psychometrics import words
 from assay.psychometrics.components import Fitted, fit_components, weights
-from assay.psychometrics.design import CoefficientName, Design, DisattenuationSettings, design_of, require_columns
+from assay.psychometrics.design import CoefficientName, Design, DisattenuationSettings, Term, design_of, require_columns
 from assay.psychometrics.words import Finding
 from assay.reporting import pictures
 from assay.reporting.tables import interval
@@ -556,12 +556,22 @@ class _Pairs:
         fitted, mine = self.fits[k], self.family == k
         found = fitted.confounding
         terms = [(t.effects[0].index, found.design.codes_of(t.effects[0].index, self.codes)) for t in found.terms[:-1]]
-        rest = found.terms[-1]
-        cell = found.design.codes_of(rest.cell, self.codes)
-        alone = bool(rest.effects) and len(np.unique(cell[mine])) == int(mine.sum())
-        last = (rest.cell, cell) if alone else (frozenset({f"error of {self.pair[k]}"}), np.arange(len(mine)))
+        last = self._residual(found.terms[-1], found.design, k)
         strata = [e.index for e in found.design.effects]
         return Family(mine, [*terms, last], np.maximum(fitted.theta, 0.0), found.complete, strata)
+
+    def _residual(self, rest: Term, design: Design, k: int) -> tuple[frozenset[str], Ints]:
+        """The index and codes of a family's residual: of the coarsest effect in it that has one label a level.
+
+        The other family can have a term with this index: a single judge's scores of persons by cases (``pc``) share
+        what is particular to a person in a case with those of several raters.
+        """
+        mine = self.family == k
+        for index in sorted({rest.cell, *(effect.index for effect in rest.effects)}, key=len) if rest.effects else ():
+            codes = design.codes_of(index, self.codes)
+            if len(np.unique(codes[mine])) == int(mine.sum()):
+                return index, codes
+        return frozenset({f"error of {self.pair[k]}"}), np.arange(len(mine))
 
     def _not_estimable(self, name: CoefficientName) -> str | None:
         """Why a coefficient of a family is not estimable."""
