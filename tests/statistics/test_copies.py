@@ -205,6 +205,47 @@ def test_find_weakest_names_a_careless_annotator_and_rarely_another():
     assert np.mean([one is not None for one in alike]) <= 0.05
 
 
+def numbers(seed: int, n: int, noise: tuple[float, ...], shared: float = 1.0) -> np.ndarray:
+    """Labels with one decimal of annotators around a truth."""
+    rng = np.random.default_rng(seed)
+    truth = shared * rng.normal(5, 2, n)
+    return np.stack([np.round(truth + rng.normal(0, one, n), 1) for one in noise], axis=1)
+
+
+def test_find_weakest_compares_numbers_by_their_covariance():
+    assert find_weakest(labels_of(numbers(0, 120, (0.8, 0.8, 0.8))), ordered=True) is None
+    table = numbers(0, 120, (0.8, 0.8, 0.8, 0.8))
+    table[:, 2] = numbers(1, 120, (2.0,))[:, 0]
+    found = find_weakest(labels_of(table), ordered=True)
+    assert (found[0], found[1] < 0.01) == (2, True)
+
+
+@pytest.mark.parametrize("shared", [0.0, 1.0])
+def test_find_weakest_names_nobody_of_pairs_who_share_no_item_with_others(shared):
+    """Equal labels are rare, so that a pair without any was said to agree less than the others."""
+    named = 0
+    for seed in range(25):
+        table = numbers(seed, 120, (2.0,) * 8, shared)
+        for pair in range(4):
+            table[np.arange(120) % 4 != pair, 2 * pair : 2 * pair + 2] = np.nan
+        named += find_weakest(labels_of(table), ordered=True) is not None
+    assert named <= 2
+
+
+def test_pair_sums_of_numbers_are_covariances_without_each_unit():
+    table = numbers(3, 12, (1.0, 1.0, 1.0))
+    table[[2, 5], 1] = np.nan
+    sums = PairSums.of_numbers(labels_of(table))
+
+    def n_times_covariance(kept: np.ndarray) -> float:
+        both = [table[kept][:, pair] for pair in ([0, 1], [0, 2], [1, 2])]
+        whole = [one[~np.isnan(one).any(axis=1)] for one in both]
+        return sum(len(one) * np.cov(one.T, ddof=0)[0, 1] for one in whole)
+
+    expected = [n_times_covariance(np.delete(np.arange(12), k)) for k in range(12)]
+    assert sums.everyone[1] == pytest.approx([n_times_covariance(np.arange(12)), *expected])
+
+
 def test_find_match_of_texts_compares_equal_texts():
     """Labels that no two annotators share, as free texts: agreement of the others is not demonstrated."""
     rng = np.random.default_rng(0)

@@ -213,7 +213,7 @@ class AltTest(Result):
         table = self.win_counts.table
         if table.ratings.in_chunks or table.settings.fixed_reference or self.n_annotators == 0:
             return None
-        found = find_weakest(table.given_labels)
+        found = find_weakest(table.given_labels, table.orders_labels)
         return None if found is None else (table.humans[found[0]], found[1])
 
     @property

@@ -226,6 +226,32 @@ class PairSums:
             cell_key % max(n_units, 1), fewer, total[of_pair] - without, n_units,
         )  # fmt: skip
 
+    @classmethod
+    def of_numbers(cls, labels: Labels) -> PairSums:
+        """Return the same of numbers, with their covariance as c: equal labels are rare on a fine scale."""
+        a, b = labels.pairs()
+        pair_key, of_row = np.unique(
+            labels.annotator[a] * labels.n_annotators + labels.annotator[b], return_inverse=True
+        )  # fmt: skip
+        unit = np.unique(labels.unit[labels.item[a]], return_inverse=True)[1].reshape(-1)
+        n_units = int(unit.max(initial=-1)) + 1
+        cell_key, cell = np.unique(of_row * max(n_units, 1) + unit, return_inverse=True)
+        of_pair = cell_key // max(n_units, 1)
+        value = labels.value - labels.value.mean()
+        each = np.ones(len(a)), value[a], value[b], value[a] * value[b]
+        whole: Floats = np.stack([np.bincount(of_row, weights=one, minlength=len(pair_key)) for one in each])
+        inside: Floats = np.stack([np.bincount(cell, weights=one, minlength=len(cell_key)) for one in each])
+
+        def total(sums: Floats) -> Floats:
+            number, first, second, both = sums
+            return np.asarray(both - first * second / np.maximum(number, 1.0))
+
+        whole_total = total(whole)
+        return cls(
+            pair_key // labels.n_annotators, pair_key % labels.n_annotators, whole[0], whole_total, of_pair,
+            cell_key % max(n_units, 1), inside[0], whole_total[of_pair] - total(whole[:, of_pair] - inside), n_units,
+        )  # fmt: skip
+
     @cached_property
     def everyone(self) -> Floats:
         """n and n · c summed over all pairs, whole and without each unit: (2, 1 + units)."""
@@ -391,22 +417,28 @@ def _alone(labels: Labels, judge: Floats) -> tuple[Ints, Ints]:
     return alone, given
 
 
-def find_weakest(labels: Labels) -> tuple[int, float] | None:
+DEMONSTRATED = 0.01
+"""The level at which the others agree with each other, before an annotator is said to agree less with them. Without
+this condition, one of six annotators whose labels have nothing in common was named in up to half of the studies (labels
+of 20 and 101 values); with it, in at most .07 of 200 (3 to 6 annotators, 40 and 120 items, agreement 0, .3 and .6)."""
+
+
+def find_weakest(labels: Labels, ordered: bool = False) -> tuple[int, float] | None:
     """Return the annotator who agrees with the others less than half as much as they do with each other, with p.
 
     The p-value of H0: 2 c_jr >= c_rr, by the jackknife, is adjusted for the number of annotators (Bonferroni). None if
-    there is no such annotator at `LEVEL`, or fewer than three annotators.
+    there is no such annotator at `LEVEL`, or fewer than three annotators. Of numbers, c is the covariance.
     """
     m = labels.n_annotators
     if m < 3:
         return None
-    sums, best = PairSums.of(labels), (0, 1.0)
+    sums, best = PairSums.of_numbers(labels) if ordered else PairSums.of(labels), (0, 1.0)
     for j in range(m):
         of_j = sums.with_rater(j)
         with np.errstate(divide="ignore", invalid="ignore"):
             theirs, rest = (np.where(n > 0, total / n, math.nan) for n, total in (of_j, sums.everyone - of_j))
         p = min(1.0, m * jackknife_p(rest - 2 * theirs))
-        if p < best[1]:
+        if p < best[1] and jackknife_p(rest) <= DEMONSTRATED:
             best = j, p
     return best if best[1] <= LEVEL else None
 
