@@ -3,6 +3,7 @@
 import csv
 import io
 import json
+import os
 import re
 import subprocess
 import sys
@@ -202,6 +203,23 @@ def test_help_lists_commands_and_options(run: Run) -> None:
 
 
 @pytest.mark.xdist_group("pages")  # the options of all commands are read in one process
+@pytest.mark.parametrize("unbuffered", ["", "1"])
+def test_page_is_written_where_the_reader_of_the_output_stops(tmp_path, unbuffered):
+    """As in ``assay agreement … | head -1``: the page is written, and the exit status is that of the command."""
+    sheet, page = Path(__file__).parents[2] / "examples" / "sheet.csv", tmp_path / "page.html"
+    words = ["-m", "assay", "agreement", str(sheet), "--judges", "gpt-4o", "--output", str(page)]
+    read, write = os.pipe()
+    os.close(read)
+    try:
+        where = {**os.environ, "PYTHONUNBUFFERED": unbuffered}
+        done = subprocess.run([sys.executable, *words], stdout=write, stderr=subprocess.PIPE, text=True, env=where)
+    finally:
+        os.close(write)
+    assert done.returncode == 0, done.stderr
+    assert page.read_text(encoding="utf-8").startswith("<!doctype html>")
+    assert "pipe" not in done.stderr.lower()
+
+
 def test_commands_take_further_files_by_position(run, tmp_path):
     people, judge = tmp_path / "people.csv", tmp_path / "gpt.csv"
     rows = [(i, i % 3 + 1, (i + i // 4) % 3 + 1, (i + i // 5) % 3 + 1) for i in range(40)]

@@ -154,6 +154,20 @@ def test_card_headline_has_verdict_and_reason(p, options, more, code, reason, he
     assert test.reason_text == "" or test.reason_text in line or code == "not_testable"
 
 
+@pytest.mark.parametrize(
+    ("how", "said"), [("zscore", "standard scores"), ("minmax", "labels from 0 to 1"), ("rank", "ranks")]
+)
+def test_headline_of_normalised_labels_says_so(how, said):
+    rng = np.random.default_rng(0)
+    truth = rng.integers(10, 90, 40)
+    rows = {who: truth + rng.integers(-9, 10, 40) for who in ("ann", "bob", "cho", "m")}
+    frame = pl.DataFrame({"item": [f"d{i}" for i in range(40)], **rows})
+    labels = assay.read(frame, layout="wide", judges=["m"], scale="interval:0-100")
+    test = assay.alt_test(labels, epsilon=0.3, normalise=how)
+    assert f"({said} within each annotator, not the labels themselves)" in test.summary().splitlines()[0]
+    assert f"({said} within each annotator, not the labels themselves)" in card(test).headline
+
+
 def test_reason_text_of_a_match_names_the_annotator():
     test = alt({"matched_annotator": "ann", "annotators_agree": False})
     assert test.reason == "matches_one_annotator"

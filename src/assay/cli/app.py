@@ -32,7 +32,7 @@ from cyclopts.group import Group
 from assay._version import __version__
 from assay.cli.commands import BY_NAME, COMMANDS, FAMILIES, Command
 from assay.cli.guesses import answer_to_command, answer_to_list, answer_to_option
-from assay.cli.output import FIRST, TYPED, WORDED, as_typed, note, settings_of
+from assay.cli.output import FIRST, TYPED, WORDED, as_typed, flush_output, note, say, settings_of
 from assay.errors import AssayError, listing
 
 PROGRAM = "Test whether an LLM judge can replace human annotators."
@@ -100,17 +100,14 @@ def main(arguments: Sequence[str] | None = None) -> None:
         if row is not None and row.name not in BY_NAME:
             _add(app, row)
         if (screen := _screen(given, row)) is not None:
-            print(screen)
+            say(screen)
+            flush_output()
             sys.exit(0)
         given = ["--help" if word == ALL else word for word in given]
         status = app(given, exit_on_error=False, print_error=False, result_action="return_value")
-        sys.stdout.flush()
+        flush_output()
     except KeyboardInterrupt:
         sys.exit(130)
-    except BrokenPipeError:
-        # The reader has closed the pipe. The rest of the buffer is discarded, or Python complains on exit.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        sys.exit(0)
     except AssayError as error:
         _stop(answer_to_list(str(error), given) or _command_words(str(error), row), apart=True)
     except CycloptsError as error:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import importlib
 import json
+import os
 import re
 import shlex
 import sys
@@ -143,7 +144,30 @@ def print_json(found: Any) -> None:
 
 def say(text: object = "", end: str = "\n", *, flush: bool = False) -> None:
     """Print text without control characters; JSON keeps its content."""
-    print(as_printed(text), end=end, flush=flush)
+    _print(as_printed(text), end, flush=flush)
+
+
+def _print(text: str, end: str, *, flush: bool = False) -> None:
+    """Print; if the reader has closed the pipe (``| head``), the command goes on, and writes its files."""
+    try:
+        print(text, end=end, flush=flush)
+    except BrokenPipeError:
+        _discard_output()
+
+
+def flush_output() -> None:
+    """Write what is left of the standard output, if it still has a reader."""
+    try:
+        sys.stdout.flush()
+    except BrokenPipeError:
+        _discard_output()
+
+
+def _discard_output() -> None:
+    """Discard the rest of the standard output, as its reader has closed the pipe; Python would complain on exit."""
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(nowhere, sys.stdout.fileno())
+    os.close(nowhere)
 
 
 def as_printed(text: object) -> str:
@@ -155,7 +179,7 @@ def as_printed(text: object) -> str:
 
 def _print_exact(text: str) -> None:
     """Print CSV, unchanged in files and pipes."""
-    print(as_printed(text) if sys.stdout.isatty() else text, end="")
+    _print(as_printed(text) if sys.stdout.isatty() else text, "")
 
 
 def command_line() -> str:

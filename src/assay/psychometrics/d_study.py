@@ -27,6 +27,9 @@ if TYPE_CHECKING:
 ALONE = (1, 2, 3, 5, 10)
 """Levels of each facet that are projected if none are named."""
 
+WITHOUT_SAMPLES = "intervals need samples: method='parametric' or 'objects'"
+"""Why shares of judge and people have no interval."""
+
 MOST = 100_000
 """Largest number of levels in the search for the smallest number that reaches the target."""
 
@@ -198,6 +201,12 @@ def _result(
     how = study.run.interval
     if not len(study.studies[0].uncertainty.samples):
         how = how.replace("profile-likelihood interval", "interval by the delta method on the logit scale")
+        if not any(np.isfinite(one.low) for one in estimates):
+            how = (
+                f"No interval is shown; {WITHOUT_SAMPLES}"
+                if any(one.reason == WITHOUT_SAMPLES for one in estimates)
+                else ""
+            )
     is_d_study = isinstance(settings, DStudySettings)
     run = Run("d-study" if is_d_study else "human-in-the-loop", settings, study.run.data,
               {"along": along, "numbers": ",".join(facets)}, how, study.run.exclusions, study.run.notes,
@@ -362,7 +371,7 @@ class _Loop:
         samples = [share.study.uncertainty.samples for share in shares]
         if all(map(len, samples)):
             return shares[0].study.uncertainty.sample_estimate(value, self._composite(each, samples))
-        return Estimate(value, np.nan, np.nan, np.nan, "intervals need samples: method='parametric' or 'objects'")
+        return Estimate(value, np.nan, np.nan, np.nan, WITHOUT_SAMPLES)
 
     def _weights(self, share: _Share) -> Weights:
         merged, both = self.settings.merged, {self.along, self.rater_facet}

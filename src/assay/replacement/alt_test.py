@@ -301,7 +301,8 @@ class AltTest(Result):
         if found is None or not self.n_annotators:
             return None
         design = self.win_counts.clustering_by(found.stem.codes.astype(np.int64)).design
-        return DocumentEffect(len(found.stem.names), len(found.stem.codes), float(np.nanmean(design)))
+        known = design[~np.isnan(design)]  # none where each annotator has items of one prefix
+        return DocumentEffect(len(found.stem.names), len(found.stem.codes), float(known.mean())) if len(known) else None
 
     @property
     def verdict_text(self) -> str:

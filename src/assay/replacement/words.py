@@ -48,10 +48,14 @@ _TESTS = {
 
 # -- the verdict and its reason --------------------------------------------------------------------
 
+_NORMALISED = {"zscore": "standard scores", "minmax": "labels from 0 to 1", "rank": "ranks"}
+
 
 def verdict_sentence(test: AltTest, annotator: str = "these annotators", domain: str = "") -> str:
     """Return the verdict as a sentence. ``annotator`` is who would be replaced, ``domain`` as in " for law"."""
     judge, reason = test.judge, test.reason_text
+    if test.settings.normalise is not None:
+        domain += f" ({_NORMALISED[test.settings.normalise]} within each annotator, not the labels themselves)"
     if test.verdict == "replace":
         return f"{judge} may replace {annotator}{domain}."
     if test.verdict == "do_not_replace":
