@@ -173,6 +173,8 @@ def find_battles(table: pl.DataFrame, views: Mapping[str, ColumnView]) -> list[B
             continue
         worded = named and _are_compared(views[first], views[second])
         systems = all(views[n].n_values < views[n].filled and not views[n].free for n in (first, second))
+        if systems and _share_equal(views[first], views[second]) > MOST_EQUAL:
+            continue  # two annotators' labels: no system meets itself
         # Two of many questions of a form have the answers to a third one in most rows by chance.
         form = questions if len(questions) > MOST_QUESTIONS and {first, second} <= questions else ()
         for winner in (n for n in names if n not in (first, second, *form) and not views[n].free):
@@ -272,6 +274,15 @@ def _has_side_words(view: ColumnView) -> bool:
     """Whether a column prefers one of two sides in words: ``A``, ``model_b``, ``tie``; ``1`` can be a label as well."""
     words = [one for one in winner_words(Battle("a", "b", "")) if not one.isdigit()]
     return bool(_plain_words(view.distinct.cast(pl.String)).is_in(words).all())
+
+
+MOST_EQUAL = 0.05
+"""Share of rows in which two systems can have one name, by mistake."""
+
+
+def _share_equal(one: ColumnView, other: ColumnView) -> float:
+    equal = (one.texts == other.texts).drop_nulls()
+    return float(equal.mean() or 0) if len(equal) else 0.0  # type: ignore[arg-type]
 
 
 def _are_sides(one: ColumnView, other: ColumnView) -> bool:

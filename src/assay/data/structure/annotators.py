@@ -17,6 +17,7 @@ from assay.data.structure.one_scale import MOST_SHARED_VALUES, on_one_scale, sca
 from assay.data.structure.readings import MOST_CHOICES, MOST_READINGS
 from assay.data.structure.role_names import (
     FALSE,
+    GENERAL_MODELS,
     ID,
     NUMBERED,
     TRUE,
@@ -58,10 +59,6 @@ def of_one(options: Mapping[str, Any]) -> list[tuple[str, dict[str, Any]]]:
     return [judge] if len(model_names(names)) == len(names) else [human, judge]
 
 
-GENERAL_MODELS = {"llm", "ai", "judge", "model"}
-"""Words for a model that is named elsewhere."""
-
-
 class AnnotatorSearch(KeySearch):
     """Finds the column that says who answered, and that of the item."""
 
@@ -91,7 +88,9 @@ class AnnotatorSearch(KeySearch):
         models = model_names(cells, cells) if 2 <= len(cells) <= MOST_PEOPLE and not view.spaced else []
         # `ModelA, ModelB, Tie` are votes.
         votes = any(cell.strip().lower() in ("tie", "both", "neither", "draw") for cell in cells)
-        if models and len(models) < len(cells) and not votes:
+        # Ids of texts name the models that wrote some of them: `scenario_12_openai`, next to a column of judges.
+        ids = (ID.search(self.plain[name]) or called(self.plain[name], "item")) and self._names_judges_elsewhere
+        if models and len(models) < len(cells) and not votes and not ids:
             return 3, "names of models among its values"
         if strength:
             return 2, "by its name"
@@ -387,12 +386,23 @@ class AnnotatorSearch(KeySearch):
                 choices.append((words.name_no_annotators(numbered), {}))
         self.questions.append(Doubt(words.no_annotator_named(key, who), tuple(choices)))
 
-    def _rated(self, who: str, item: Sequence[str], labels: Sequence[str]) -> list[Choice]:
-        """The readings in which a column names what one human or judge labelled, as a part of the item."""
+    def _rated(
+        self, who: str, item: Sequence[str], labels: Sequence[str], criterion: str | None = None
+    ) -> list[Choice]:
+        """The readings in which a column names what one human or judge labelled, as a part of the item.
+
+        With a column of criteria there is one column of labels, whose name is that of the human or judge.
+        """
         further = [who] if who not in item and not self._belongs(who, [*item]) else []
         item = [n for n in self.views if n in (*item, *further)]
         options = {"layout": "wide", "item": item[0] if len(item) == 1 else item, "columns": [*labels]}
-        return [(words.is_rated(who, labels, one), answer) for one, answer in of_one(options)]
+        if criterion is None:
+            return [(words.is_rated(who, labels, one), answer) for one, answer in of_one(options)]
+        if len(labels) > 1:
+            return []
+        options["criterion"] = criterion
+        people = [("human", {**options, "humans": [*labels]}), ("judge", {**options, "judges": [*labels]})]
+        return [(words.is_rated(who, labels, one), answer) for one, answer in people[: 1 if is_human(labels[0]) else 2]]
 
     def _sizes(self, names: Sequence[str]) -> dict[str, int]:
         return {name: self.views[name].n_values for name in names}

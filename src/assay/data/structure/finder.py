@@ -21,12 +21,12 @@ import polars as pl
 from assay.data import words
 from assay.data.names import model_names
 from assay.data.sides import find_battles
-from assay.data.structure.annotators import GENERAL_MODELS
 from assay.data.structure.cells import LEAST_COUNTED, ROWS_INSPECTED, ColumnView, total_of_counts
 from assay.data.structure.keys import RowKey
 from assay.data.structure.one_scale import on_one_scale
 from assay.data.structure.role_names import (
     COUNTED,
+    GENERAL_MODELS,
     ID,
     called,
     called_people,

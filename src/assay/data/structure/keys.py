@@ -151,10 +151,14 @@ class KeySearch(TableSearch):
         return known[part[1:]]
 
     def _coarser(self, key: tuple[str, ...], keys: Sequence[tuple[str, ...]], functions: set[tuple[str, str]]) -> bool:
-        for other in keys:
+        """Whether a column of a key is decided by that of another key; of two that decide each other, the later is."""
+        for place, other in enumerate(keys):
             left, right = set(key) - set(other), set(other) - set(key)
-            if len(left) == len(right) == 1 and (left.copy().pop(), right.copy().pop()) in functions:
-                return True
+            if len(left) == len(right) == 1 and (pair := (left.pop(), right.pop())) in functions:
+                if pair[::-1] not in functions or self._names_judges(pair[1]) > self._names_judges(pair[0]):
+                    return True
+                if self._names_judges(pair[1]) == self._names_judges(pair[0]) and place < keys.index(key):
+                    return True
         return False
 
     def _twice(self, names: Sequence[str]) -> int:

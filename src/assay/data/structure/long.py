@@ -113,8 +113,13 @@ class LongSearch(AnnotatorSearch):
             label = own[0] if len(own) == 1 else [*own]
             said = words.are_judges(options["judges"])
             said = said if question is None else f"{said}; {words.labels_are(own)}"
-            choices.append((said, {**key.options, "label": label, "judges": options["judges"]}))
-            choices += self._rated(key.who, key.item, own) if key.criterion is None else []
+            rated = self._rated(key.who, key.item, own, key.criterion)
+            if not (rated and all(map(is_human, own))):  # a person's labels are not those of the models
+                choices.append((said, {**key.options, "label": label, "judges": options["judges"]}))
+            choices += rated
+        if len(choices) == 1:
+            options.clear()
+            options |= choices[0][1]
         self.questions.append(Doubt(words.judges_or_systems(key.who), tuple(choices)))
 
     def _ask_machines(self, who: str, options: dict[str, Any]) -> bool:

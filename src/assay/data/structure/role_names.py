@@ -64,6 +64,9 @@ MACHINE_KINDS = ("llm", "model", "ai", "judge", "machine", "bot", "auto", "autom
 AVERAGE = re.compile(r"(mean|average|avg|median) .+")
 """Plain names of averages of several people's labels, which are no annotator's if they have fractions."""
 
+GENERAL_MODELS = {"llm", "ai", "judge", "model"}
+"""Words for a model that is named elsewhere."""
+
 _LETTER = re.compile(r"(?i)[ahrpwc]\d+")
 """Names such as A1, A2, M1, in which a letter distinguishes annotators from models."""
 MACHINE = re.compile(r"(?i)[mjgl]\d*")
@@ -204,6 +207,25 @@ class CrossedNames:
     def annotators(self) -> list[str]:
         """The annotators that the columns name, without repeats."""
         return list(dict.fromkeys(self.annotator_of.values()))
+
+    @property
+    def criterion_of(self) -> dict[str, str]:
+        """The criterion or repeat that each column names."""
+        first, mark = self.template.startswith("annotator"), self._mark
+        return {
+            name: (name.removeprefix(f"{who}{mark}") if first else name.removesuffix(f"{mark}{who}")).strip()
+            for name, who in self.annotator_of.items()
+        }
+
+    @property
+    def _mark(self) -> str:
+        return re.sub("annotator|criterion|repeat", "", self.template)
+
+    def exchanged(self) -> CrossedNames:
+        """The same names with their criteria as annotators."""
+        first = self.template.startswith("annotator")
+        return CrossedNames(f"criterion{self._mark}annotator" if first else f"annotator{self._mark}criterion",
+                            self.criterion_of)  # fmt: skip
 
 
 def split_alone(names: Sequence[str], mark: str, *, who_first: bool = True) -> dict[str, tuple[str, str]] | None:
@@ -424,7 +446,9 @@ def crossed_part(names: Sequence[str]) -> list[str]:
             for group in groups:
                 sides = [list({p[i] for p in group.values()}) for i in (0, 1)]
                 initials = any(one in names for one in sides[0]) and max(map(len, sides[1])) <= MOST_INITIALS
-                people = any(map(_names_people, sides)) or initials
+                whole = len(group) == len(sides[0]) * len(sides[1]) and len(sides[0]) > 1
+                numbered = whole and all(_LETTER.fullmatch(one) for one in sides[0])
+                people = any(map(_names_people, sides)) or initials or numbered
                 if len(group) > len(best) and people and crossed_names(list(group)):
                     best = [n for n in names if n in group]
     return best
@@ -433,7 +457,12 @@ def crossed_part(names: Sequence[str]) -> list[str]:
 def _names_people(side: Sequence[str]) -> float:
     """How surely the parts of names are annotators: ``coder1`` more than ``human_role``, which goes on."""
     alone = all(re.fullmatch(r"(?i)[ _.-]?(\d+|[a-z])?", n[at.end() :]) for n in side if (at := _HUMAN.match(n)))
-    return 2 * bool(model_names(side)) + all(_HUMAN.match(n) for n in side) * (1 + 0.5 * alone)
+    models = model_names(side)
+    # The use of LLMs is a criterion as well: `track, llm, agentic`.
+    general = all(plain_name(n) in GENERAL_MODELS for n in models)
+    if models and general and len(side) > 2 and not any(map(is_human, side)):
+        models = []
+    return 2 * bool(models) + all(_HUMAN.match(n) for n in side) * (1 + 0.5 * alone)
 
 
 def _are_repeats(side: Sequence[str]) -> bool:

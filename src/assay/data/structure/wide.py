@@ -126,11 +126,14 @@ class WideSearch(LongSearch):
         Stars or a score next to annotators' names describe the item.
         """
         asked = len(self.questions)
-        found, crossing = self._one_scale([*open_], {**roles})
+        found, _ = self._one_scale([*open_], {**roles})
         del self.questions[asked:]
         known = [self.views[one] for one in labels]
-        others = [n for n in found if n not in labels and n in self.views and not called(self.plain[n], "label")]
-        return [n for n in others if crossing is not None or any(on_one_scale(self.views[n], one) for one in known)]
+        alike = [n for n in open_ if n not in labels and any(on_one_scale(self.views[n], one) for one in known)]
+        if crossed_names(labels) is not None or self.stated.split_columns is not None:
+            # Next to `A1 agents, A2 agents`, `Final agents` is another annotator's, or computed from them.
+            return [n for n in open_ if n in alike or (n in found and n not in labels)]
+        return [n for n in alike if n in found and not called(self.plain[n], "label")]
 
     def _ask_names(
         self, labels: list[str], crossing: CrossedNames | None, options: dict[str, Any]
@@ -596,15 +599,18 @@ class WideSearch(LongSearch):
         """How columns combine an annotator and a criterion, if criteria have several scales: asks which are labels."""
         names = open_ if crossed_names(open_) else crossed_part(open_)
         found = crossed_names(names)
-        who = [] if found is None else found.annotators
-        if found is None or found.unnamed or found.ambiguity or {*human_names(who), *model_names(who)} != {*who}:
+        if found is None or found.unnamed:
             return None
-        first = found.template.startswith("annotator")
-        mark = found.template.removeprefix("annotator").removesuffix("annotator").replace("criterion", "")
+        # What each has a scale of its own is a criterion: annotators share the scales of all.
+        own = [{n for n in names if found.annotator_of[n] == one} for one in found.annotators]
+        by_scale = "criterion" in found.template and sorted(map(sorted, own)) == sorted(map(sorted, groups))
+        found = found.exchanged() if by_scale else found
+        who = found.annotators
+        if not by_scale and (found.ambiguity or {*human_names(who), *model_names(who)} != {*who}):
+            return None
         criteria: dict[str, list[str]] = {}
-        for name, one in found.annotator_of.items():
-            rest = name.removeprefix(f"{one}{mark}") if first else name.removesuffix(f"{mark}{one}")
-            criteria.setdefault(rest.strip(), []).append(name)
+        for name, criterion in found.criterion_of.items():
+            criteria.setdefault(criterion, []).append(name)
         whole = all(any({*own} <= {*g} for g in groups) and len(own) == len(who) for own in criteria.values())
         parts = [part for g in groups if (part := [n for n in g if n in names])]
         if not whole or len(parts) < 2 or "repeat" in found.template:

@@ -1,0 +1,109 @@
+"""Kinds of whole public files: adjudicated labels, judges with providers, criteria called as models are."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import polars as pl
+import pytest
+
+import assay
+from assay.data.structure.readings import UnclearTableError
+
+N = 60
+
+
+def labels_of(words: list[str], seed: int, n: int = N) -> list[str]:
+    """Labels that two annotators share in most rows."""
+    truth = np.random.default_rng(0).integers(0, len(words), n)
+    other = np.random.default_rng(seed).integers(0, len(words), n)
+    keep = np.random.default_rng(seed).random(n) < 0.8
+    return [words[k] for k in np.where(keep, truth, other)]
+
+
+def choices_of(table: pl.DataFrame, **options: Any) -> list[Mapping[str, Any]]:
+    """The options of each reading that is offered."""
+    with pytest.raises(UnclearTableError) as asked:
+        assay.read(table, **options)
+    return [given for _, given in asked.value.choices]
+
+
+def test_labels_of_two_annotators_and_the_adjudicated_one_are_no_votes():
+    """The adjudicated label is always that of one of the two, as the winner of two systems is."""
+    words = ["refusal", "partial", "compliance"]
+    one, two = labels_of(words, 1), labels_of(words, 2)
+    table = pl.DataFrame({
+        "id": [f"v2-{n}" for n in range(N)], "completion": [f"There are {n} ways to stop a process." for n in range(N)],
+        "annotation_1": one, "annotation_2": two, "final_label": [(one, two)[n % 2][n] for n in range(N)],
+        "gpt4_label": [(two, one)[n % 2][n] for n in range(N)],
+    })  # fmt: skip
+    read = assay.read(table, judges=["gpt4_label"], scale="nominal")
+    assert (read.humans, read.judges) == (("annotation_1", "annotation_2"), ("gpt4_label",))
+    assert "completion" in read.items.columns, "no time stamp"
+    assert not any("comparisons" in note for note in read.reading.notes)
+
+
+def test_scores_of_a_human_next_to_models_are_no_labels_of_the_models():
+    rng = np.random.default_rng(0)
+    rows = [(f"q{q}", m, c, int(rng.integers(1, 6)), f"note {q} {m} {c}") for q in range(20)
+            for m in ("claude-sonnet", "gpt-4o-mini", "gpt-3.5-turbo") for c in ("factuality", "safety")]  # fmt: skip
+    table = pl.DataFrame(rows, schema=["question_id", "model_name", "dimension", "human_score", "notes"], orient="row")
+    (given,) = choices_of(table)
+    read = assay.read(table, **given)
+    assert (read.n_items, len(read), read.humans, read.judges) == (60, 120, ("human_score",), ())
+    assert read.criteria == ("factuality", "safety")
+    by_judge = choices_of(table.rename({"human_score": "score"}))
+    assert [("judges" in one, "humans" in one) for one in by_judge] == [(True, False), (False, True), (True, False)]
+
+
+def test_provider_next_to_a_judge_is_no_second_judge():
+    """Both name each other, so that neither of the two keys of a row was used."""
+    rng = np.random.default_rng(1)
+    makers = ("openai", "openrouter", "human-written")
+    judges = {"openai": "gpt-5-mini", "openrouter": "anthropic/claude-haiku-4.5"}
+    rows = [
+        (f"scenario_{n:02d}_{maker}", provider, judge, f"raw {n} {maker} {judge}", *rng.integers(2, 6, 3))
+        for n in range(12) for maker in makers for provider, judge in judges.items()
+    ]  # fmt: skip
+    names = ["text_id", "judge_provider", "judge_model", "judge_raw", "authenticity", "plausibility", "specificity"]
+    table = pl.DataFrame(rows, schema=names, orient="row")
+    read = assay.read(table, **choices_of(table)[0])
+    assert read.judges == ("anthropic/claude-haiku-4.5", "gpt-5-mini")
+    assert (read.n_items, len(read), read.criteria) == (36, 216, ("authenticity", "plausibility", "specificity"))
+
+
+def test_criteria_with_a_scale_each_are_no_annotators():
+    """The use of language models is a criterion here: each first part has words of its own."""
+    scales = {"track": ["T1", "T2", "T7"], "llm": ["core", "minor", "absent"], "agentic": ["yes", "no"]}
+    passes = ("content", "title_a", "title_b")
+    table = pl.DataFrame({
+        "paper_id": list(range(100, 100 + N)),
+        **{f"{one}_{who}": labels_of(words, k) for one, words in scales.items() for k, who in enumerate(passes)},
+    })  # fmt: skip
+    read = assay.read(table, **choices_of(table)[0])
+    assert (read.humans, read.judges, read.criteria) == (passes, (), ("agentic", "llm", "track"))
+    assert len(read) == 9 * N
+
+
+def test_annotators_called_by_a_letter_and_a_number_next_to_what_is_computed_from_them():
+    rng = np.random.default_rng(2)
+    people = {
+        f"{who} {one}": rng.integers(1, 6, N) for who in ("A1", "A2", "A3") for one in ("agents", "events", "world")
+    }
+    mean = {f"{one.title()} mean": np.mean([people[f"A{k} {one}"] for k in (1, 2, 3)], axis=0).round() for one in
+            ("agents", "events", "world")}  # fmt: skip
+    final = {f"Final {name.split()[0].upper()}": values for name, values in mean.items()}
+    table = pl.DataFrame({"URL": [f"https://songs.org/{n}" for n in range(N)], **final, **mean, **people})
+    (first, *_) = choices_of(table)
+    read = assay.read(table, **first)
+    assert (read.humans, read.criteria, len(read)) == (("A1", "A2", "A3"), ("agents", "events", "world"), 9 * N)
+    assert {*final} <= {*read.reading.left_out}, "the means would be strata of the labels that they are made from"
+
+
+def test_whether_raters_agreed_is_no_criterion():
+    table = pl.DataFrame({"clip_id": [f"P{n:02d}_rep" for n in range(N)], "agreed": [1] * (N - 5) + [0] * 5, **{
+        one: [(n * k) % 3 // 2 for n in range(N)] for k, one in enumerate(("elbow", "shoulder", "trunk", "head"), 2)
+    }})  # fmt: skip
+    assert all("agreed" not in given.get("columns", ()) for given in choices_of(table))
