@@ -100,10 +100,3 @@ def test_annotators_called_by_a_letter_and_a_number_next_to_what_is_computed_fro
     read = assay.read(table, **first)
     assert (read.humans, read.criteria, len(read)) == (("A1", "A2", "A3"), ("agents", "events", "world"), 9 * N)
     assert {*final} <= {*read.reading.left_out}, "the means would be strata of the labels that they are made from"
-
-
-def test_whether_raters_agreed_is_no_criterion():
-    table = pl.DataFrame({"clip_id": [f"P{n:02d}_rep" for n in range(N)], "agreed": [1] * (N - 5) + [0] * 5, **{
-        one: [(n * k) % 3 // 2 for n in range(N)] for k, one in enumerate(("elbow", "shoulder", "trunk", "head"), 2)
-    }})  # fmt: skip
-    assert all("agreed" not in given.get("columns", ()) for given in choices_of(table))

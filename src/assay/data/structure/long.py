@@ -114,7 +114,7 @@ class LongSearch(AnnotatorSearch):
             said = words.are_judges(options["judges"])
             said = said if question is None else f"{said}; {words.labels_are(own)}"
             rated = self._rated(key.who, key.item, own, key.criterion)
-            if not (rated and all(map(is_human, own))):  # a person's labels are not those of the models
+            if self.questions or not (rated and all(map(is_human, own))):  # a person's labels are not the models'
                 choices.append((said, {**key.options, "label": label, "judges": options["judges"]}))
             choices += rated
         if len(choices) == 1:

@@ -601,7 +601,7 @@ class WideSearch(LongSearch):
         found = crossed_names(names)
         if found is None or found.unnamed:
             return None
-        # What each has a scale of its own is a criterion: annotators share the scales of all.
+        # Those with different scales are criteria: annotators share the scales of all.
         own = [{n for n in names if found.annotator_of[n] == one} for one in found.annotators]
         by_scale = "criterion" in found.template and sorted(map(sorted, own)) == sorted(map(sorted, groups))
         found = found.exchanged() if by_scale else found
