@@ -70,6 +70,8 @@ def test_supported_analyses_give_reasons():
     many = analyses(table(seven=[*"abcdefg", "g"], six=[*"abcdef", "f", "f"]))
     assert many["g_study"] == (True, "by seven, six")
     assert many["fairness"] == (True, "by six")
+    words = analyses(table(scale="nominal:1,2,3,4,5", few=["a", "b"] * 4))
+    assert words["fairness"] == (False, "labels have no order")
     assert analyses(table(two=["a", "b"] * 4))["g_study"] == (True, "by two")
     some = table()
     every = some.where(item=[f"i{i}" for i in range(6)])

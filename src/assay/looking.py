@@ -599,6 +599,8 @@ def _separability(labels: Annotations) -> Analysis:
 def _fairness(labels: Annotations, groups: list[str]) -> Analysis:
     if not labels.judges:
         return Analysis("fairness", False, "no_judge")
+    if groups and not any(scale.ordered for scale in labels.scales.values()):
+        return Analysis("fairness", False, "unordered_labels")
     return Analysis("fairness", bool(groups), "by_column" if groups else "no_group_column", tuple(groups))
 
 

@@ -230,6 +230,25 @@ def test_gate_command_overwrites_only_its_results(folder, capsys):
         assert (folder / name).read_text("utf-8") == "mine"
 
 
+def test_gate_reads_several_files_of_the_same_items(folder):
+    """People in one file, and the judge of the week in another."""
+    labels = pl.read_csv(folder / "labels.csv")
+    judges = pl.col("annotator").is_in(["good", "coin"])
+    labels.filter(~judges).write_csv(folder / "people.csv")
+    labels.filter(judges).write_csv(folder / "week.csv")
+    path = Path(policy(folder, VERDICT))
+    whole = assay.gate(str(path))
+    text = path.read_text("utf-8")
+    path.write_text(text.replace('"labels.csv"', '["people.csv", "week.csv"]'), "utf-8")
+    found = assay.gate(str(path))
+    assert (found.status, found.checks[0].words) == (whole.status, whole.checks[0].words)
+    for files in ("[]", "[1]", "3"):
+        path.write_text(text.replace('"labels.csv"', files), "utf-8")
+        assert "must set labels = " in assay.gate(str(path)).summary()
+    path.write_text(text.replace('"labels.csv"', '["people.csv", "weak.csv"]'), "utf-8")
+    assert "weak.csv' does not exist" in assay.gate(str(path)).summary()
+
+
 def one_judge(folder: Path) -> Path:
     """A file with one judge, which only the call names as a judge."""
     labels = pl.read_csv(folder / "labels.csv").filter(pl.col("annotator") != "coin")

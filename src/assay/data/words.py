@@ -63,6 +63,7 @@ _REASONS = {
     "labels_not_numeric": "labels are not numbers",
     "items_by_raters": "items × raters",
     "no_group_column": "no group column",
+    "unordered_labels": "labels have no order",
     "all_items_human_labelled": "every item has human labels; add items that only the judge has labelled",
 }
 """Reasons that need neither a name nor a number."""

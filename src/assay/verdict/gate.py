@@ -241,7 +241,8 @@ def gate(settings: GateSettings) -> GateResult:
     try:
         policy = _policy(Path(settings.policy))
         folder = Path(settings.policy).parent
-        source = settings.labels or str(folder / policy["labels"])
+        files = [policy["labels"]] if isinstance(policy["labels"], str) else policy["labels"]
+        source = settings.labels or [str(folder / one) for one in files]
         labels = _read(source, policy)
         data = labels.fingerprint
         checks, cautions = _checks(policy, labels, folder, settings)
@@ -281,24 +282,28 @@ def _policy(path: Path) -> dict[str, Any]:
     for key in found:
         if key not in _TOP:
             raise DesignError(unknown("key", key, _TOP, str(path)))
-    for key in ("labels", "judge"):
-        if not isinstance(found.get(key), str):
-            raise DesignError(f"{path} must set {key} = \"...\"" + (
-                ", a file or the folder of a study" if key == "labels" else ", the judge to check"))  # fmt: skip
+    files = found.get("labels")
+    listed = files if isinstance(files, list) and files else [files]
+    if not all(isinstance(file, str) for file in listed):
+        raise DesignError(f'{path} must set labels = "...", a file or the folder of a study, or a list of them')
+    if not isinstance(found.get("judge"), str):
+        raise DesignError(f'{path} must set judge = "...", the judge to check')
     if not any(key in found for key in ("verdict", "drift", "estimate")):
         raise DesignError(f"{path} has no check; add [verdict], [drift] or [[estimate]]")
     return found
 
 
-def _read(source: str | os.PathLike[str], policy: Mapping[str, Any]) -> Annotations:
-    """Read the labels of a file or study with the options of the policy."""
+def _read(source: str | os.PathLike[str] | Sequence[str], policy: Mapping[str, Any]) -> Annotations:
+    """Read the labels of a file or study, or of several files of the same items, with the options of the policy."""
     options = dict(policy.get("read", {}))
-    if not Path(source).exists():
-        raise DesignError(f"the file or folder '{source}' does not exist")
-    if not (Path(source) / "study.yaml").is_file():
+    files = [source] if isinstance(source, str | os.PathLike) else [*source]
+    for file in files:
+        if not Path(file).exists():
+            raise DesignError(f"the file or folder '{file}' does not exist")
+    if not any((Path(file) / "study.yaml").is_file() for file in files):
         options.setdefault("judges", [policy["judge"]])
     try:
-        return read(source, **options)
+        return read(files[0] if len(files) == 1 else files, **options)
     except TypeError as error:
         raise DesignError(f"[read] of the policy: {error}") from None
 
