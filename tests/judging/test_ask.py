@@ -174,6 +174,18 @@ def test_ask_counts_rows_that_a_function_cannot_label_as_missing(tmp_path):
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("progress", [True, False])
+def test_ask_prints_missing_labels_also_without_a_terminal(tmp_path, capsys, progress):
+    def judge(row):
+        if row["item"] == "b":
+            raise ValueError("no text")
+        return 4
+
+    assay.ask(ROWS, {"mine": judge}, cache=tmp_path, progress=progress, **HOW)
+    said = capsys.readouterr().err
+    assert ("1 missing" in said, "no text" in said) == (progress, progress), said
+
+
 def test_ask_takes_other_frames_ids_and_scales(tmp_path):
     rows = [{"id": 1, "text": "good"}, {"id": 2, "text": "bad"}]
     how = HOW | {"scale": ["no", "yes"], "item": "id"}

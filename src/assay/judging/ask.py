@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import re
+import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -72,7 +73,7 @@ def ask(
     concurrency : int
         Number of calls at a time.
     progress : bool
-        Whether to print the progress to a terminal.
+        Whether to print the progress to a terminal and, on standard error, how many labels are missing and why.
 
     Returns
     -------
@@ -120,7 +121,9 @@ def ask(
     frame.write_parquet(folder / _ITEMS)
     (folder / "study.yaml").write_text(yaml.safe_dump(content, sort_keys=False, allow_unicode=True), encoding="utf-8")
     study = open_study(folder)
-    study.ask(functions, changed="new-version", progress=progress)
+    done = study.ask(functions, changed="new-version", progress=progress)
+    if progress and (done.missing or done.failed):
+        print(done.summary(), file=sys.stderr)  # also without a terminal: the table has only the labels
     return study.labels()
 
 
