@@ -34,6 +34,21 @@ def table(grid: Grid) -> assay.Annotations:
     return assay.read(pl.DataFrame(rows, schema=["item", "annotator", "label"], orient="row"), scale="interval")
 
 
+def test_a_human_and_another_one_of_two_have_the_interval_of_the_pair():
+    rng = np.random.default_rng(0)
+    truth = rng.integers(1, 5, 40)
+    labels = assay.read(pl.DataFrame({"item": [f"d{i}" for i in range(40)], **{
+        who: np.clip(truth + rng.integers(-1, 2, 40) * (rng.random(40) < 0.4), 1, 4) for who in ("ann", "bob", "m")
+    }}), layout="wide", judges=["m"], scale="1-4")  # fmt: skip
+    found = assay.agreement(labels).table.filter(pl.col("second").is_in(["a human", "bob"]))
+    same = found.filter(pl.col("who") == "human pairs", second="a human").join(
+        found.filter(pl.col("who") == "pairs", pl.col("first") == "ann"), on="coefficient"
+    )
+    equal = same.filter((pl.col("estimate") - pl.col("estimate_right")).abs() < 1e-9)
+    assert {"krippendorff-alpha-ordinal", "exact-agreement", "fleiss-kappa"} <= {*equal["coefficient"]}
+    assert equal.select("low", "high").rows() == equal.select("low_right", "high_right").rows()
+
+
 def study(labels: assay.Annotations) -> assay.results.GStudy:
     return assay.g_study(labels, "p x r", "p", facets={"p": "item", "r": "annotator"}, method="none")
 

@@ -68,6 +68,9 @@ if TYPE_CHECKING:
 MOST_ONE_BY_ONE = 100
 """Largest number of annotators that are compared one by one."""
 
+SAME = 1e-9
+"""Difference of two values of one quantity."""
+
 Excluded = dict[tuple[str, str], int]
 """The number of exclusions by kind (item, comparison) and reason."""
 
@@ -466,12 +469,12 @@ class _Block:
             for consensus, items in comparison.tied.items():
                 start = f"{self.place}: " if self.place else ""
                 self._exclude(f"{start}no majority, a tie between categories in the {consensus}", items, "item")
-            for found in self._coefficients(comparison, ready):
+            for shown, found in self._shown(comparison, ready):
                 if comparison.second == A_RANDOM_HUMAN:
                     among[found.measure.name] = found.draws
                 known = among.get(found.measure.name) if comparison.second not in self.humans else None
                 yield (
-                    comparison,
+                    shown,
                     {
                         "who": comparison.who,
                         "first": comparison.first,
@@ -481,6 +484,24 @@ class _Block:
                         "than_humans": self._human_contrast(comparison, found, known),
                     },
                 )
+
+    def _shown(self, comparison: Pairing, ready: Sequence[_Ready]) -> Iterator[tuple[Pairing, _Found]]:
+        """The coefficients of a comparison, with the interval of the pair where it is the same quantity.
+
+        With two humans, α of a human and another one is α of the pair; Cohen's κ is not, as its margins are pooled.
+        """
+        pair = None
+        if comparison.second == A_HUMAN and len(self.ratings.humans) == 2:
+            two = self.ratings.only(self.ratings.humans)
+            pair = replace(comparison, ratings=lambda _: two, masks=None, fewer=None)
+            of_pair = {one.measure.name: one for one in self._coefficients(pair, list(self._prepare(pair)))}
+        for found in self._coefficients(comparison, ready):
+            same = None if pair is None else of_pair.get(found.measure.name)
+            fixed = self._raters(comparison, found.measure) == "fixed"
+            if pair is not None and same is not None and fixed and abs(same.one.estimate - found.one.estimate) < SAME:
+                yield pair, same
+            else:
+                yield comparison, found
 
     def _coefficients(self, comparison: Pairing, ready: Sequence[_Ready]) -> Iterator[_Found]:
         """Estimate the coefficients of a comparison."""
