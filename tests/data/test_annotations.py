@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 
 import assay
 from assay.data.annotations import OTHER_NAMES, Annotations, Reading, natural
+from assay.data.names import natural_places
 from assay.data.scales import Interval, Nominal, Ordinal, Preference, Text
 from assay.errors import DataError, DesignError
 from assay.estimation.result import Exclusion
@@ -419,6 +420,16 @@ def test_where_selects_rows():
         labels.where(annotator="anne")
     with pytest.raises(DataError, match=r"column 'topics' is not in the table; did you mean 'topic'\?"):
         labels.where(topics="art")
+
+
+def test_natural_places_are_those_of_natural():
+    rng = np.random.default_rng(1)
+    names = ["", "a", "a9", "a10", "a10b2", "a10b11", "007", "7", "x_99", "x_100", "b" + "9" * 15, "b1", "Ä2", "Ä10"]
+    names += sorted({str(number) for number in rng.integers(0, 5000, 800)})
+    places = natural_places(pl.Series(names))
+    assert [names[i] for i in np.argsort(places)] == list(natural(names))
+    # A longer number is no number of a person's: its digits keep their order as text.
+    assert natural_places(pl.Series(["k" + "2" * 16, "k" + "1" * 17])).tolist() == [1, 0]
 
 
 def test_split_yields_parts_in_natural_order():

@@ -311,6 +311,55 @@ def test_random_sample_is_rarely_refused_or_cautioned():
     assert doubted <= 2  # at most .01 each
 
 
+def without_judge_labels(missing: float, n: int, *, by_label: bool = False, seed: int = 0) -> assay.Annotations:
+    """A judge's categories of 1,500 items, n of them labelled at random; some labels of the judge are missing, which
+    leaves no row of an item that humans did not label.
+
+    Parameters
+    ----------
+    missing : float
+        Share of the judge's labels; twice that in one language, none in the other.
+    by_label : bool
+        Whether items with the judge's label b are drawn twice as often.
+    """
+    rng = np.random.default_rng(seed)
+    n_all = 1500
+    y = rng.random(n_all) < 0.3
+    judged = np.where(rng.random(n_all) < 0.15, rng.random(n_all) < 0.5, y)
+    language = np.arange(n_all) % 2
+    given = rng.random(n_all) >= 2 * missing * language
+    odds = np.where(judged & by_label, 2.0, 1.0)
+    some = rng.choice(n_all, n, replace=False, p=odds / odds.sum())
+    item = np.array([f"k{x}" for x in rng.permutation(n_all)])
+    rows = [pl.DataFrame({"item": item[given], "annotator": "judge", "label": judged[given]})]
+    rows += [pl.DataFrame({"item": item[some], "annotator": who, "label": y[some]}) for who in ("ann", "bob")]
+    table = pl.concat(rows).with_columns(label=pl.when("label").then(pl.lit("b")).otherwise(pl.lit("a")))
+    about = pl.DataFrame({"item": item, "language": np.where(language == 1, "es", "en")})
+    return assay.read(table, judges=["judge"], scale="nominal:a,b", items=about)
+
+
+@pytest.mark.parametrize(("missing", "n"), [(0.0, 500), (0.06, 500), (0.1, 200), (0.1, 500), (0.15, 500)])
+def test_random_sample_is_not_refused_for_missing_judge_labels(missing, n):
+    found = [estimated(without_judge_labels(missing, n, seed=seed)) for seed in range(12)]
+    assert not any("likely" in one for each in found for one in each.cautions)
+    told = [any("has no label for" in one for one in each.cautions) for each in found]
+    assert told == [missing > 0] * 12
+
+
+def test_share_of_missing_judge_labels_is_told_if_it_differs():
+    found = estimated(without_judge_labels(0.1, 500))
+    assert found.cautions[0] == (
+        "'judge' has no label for 49 of 500 human-labelled items (10%) and for 0 of 903 others (0%): the table lacks "
+        "items without any label, or the human-labelled items are not a random sample."
+    )
+
+
+@pytest.mark.parametrize("missing", [0.0, 0.15])
+def test_sample_by_judge_label_is_refused_with_missing_labels(missing):
+    with pytest.raises(DesignError, match=r"'judge' labels \d+% of them and \d+% of all as a"):
+        estimated(without_judge_labels(missing, 500, by_label=True))
+
+
 def test_bad_input_is_a_sentence_each():
     labels = checked_study(40, 200)
     people = labels.where(annotator=["ann_1", "ann_2", "ann_3"])

@@ -29,6 +29,7 @@ from assay.estimates.checked import (
     Population,
     SpotChecks,
     item_column,
+    missing_check,
     sampling_checks,
 )
 from assay.estimates.coefficients import Regressors, corrected_coefficients
@@ -393,7 +394,10 @@ def estimate(labels: Annotations | Chunks, settings: EstimateSettings) -> Correc
             f"{counted(checks.n_unjudged, 'item')} of {checks.n_all:,} without a judge label: its mean is imputed"
         )
     notes += list(dict.fromkeys(PROVENANCE[labels.reading.provenance(judge)] for judge in judges))
-    cautions = (*cautions, *_match_cautions(labels, checks, judges, settings), *_choice_cautions(labels, judges))
+    cautions = (
+        *cautions, *_missing_cautions(checks, settings), *_match_cautions(labels, checks, judges, settings),
+        *_choice_cautions(labels, judges),
+    )  # fmt: skip
     facts = {"items": checks.n_all, "labelled": checks.n, "humans": len(checks.people), "target": target}
     run = Run(
         "estimate", settings, checks.fingerprint, facts, "", checks.exclusions, (*checks.notes, *notes),
@@ -509,6 +513,14 @@ def _choose_estimator(checks: SpotChecks, settings: EstimateSettings) -> tuple[s
         "sampling='trust'",
         option="sampling",
     )
+
+
+def _missing_cautions(checks: SpotChecks, settings: EstimateSettings) -> list[str]:
+    """Return a caution if the judge lacks labels of another share of the labelled items than of the others."""
+    if not checks.n_unjudged or checks.n >= checks.n_all:
+        return []
+    found = missing_check(_group_by_system(checks, settings))
+    return [found.words] if found.p < DOUBTED else []
 
 
 def _group_by_system(checks: SpotChecks, settings: EstimateSettings) -> SpotChecks:

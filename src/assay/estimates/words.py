@@ -127,6 +127,18 @@ def contrast_sentence(one: Any, confidence: float, adjust: str) -> str:
     return f"{lead}: {changed(one.found)} corrected ({p}); {verdict}. {judge}{length}."
 
 
+def missing_judge_labels(judge: str, here: int, n: int, elsewhere: int, rest: int) -> str:
+    """Return the shares of human-labelled and of other items without a label of the judge."""
+    return (
+        f"'{judge}' has no label for {_of(here, n, 'human-labelled items')} and for {_of(elsewhere, rest, 'others')}: "
+        "the table lacks items without any label, or the human-labelled items are not a random sample."
+    )
+
+
+def _of(count: int, total: int, what: str) -> str:
+    return f"{count:,} of {total:,} {what} ({100 * count / max(total, 1):.0f}%)"
+
+
 def severity_caution(first: str, second: str, shift: Estimate, who: str) -> str:
     """Return how much the adjustment changes a difference, and which annotators labelled which system."""
     return (
