@@ -312,7 +312,7 @@ def test_whose_judge_is_meant():
 
 
 def column_checks(*values, **more) -> list[SamplingCheck]:
-    """The checks of a column ``x`` of the items; another check is of the order of names, and p-values are doubled."""
+    """The checks of a column ``x`` of the items; two more tests are of the order of names, and p-values are tripled."""
     about = pl.DataFrame({"item": [f"i{i}" for i in range(len(values))], "x": pl.Series(values, strict=False)})
     options = {"n_all": len(values), "judges": (), "values": np.ones((len(values), 1)), **more}
     found = sampling_checks(eight(table=replace(table(), items=about), **options))
@@ -337,14 +337,14 @@ def test_shares_have_exact_tails_and_the_smaller_is_doubled(n, count, n_all):
 
 
 def test_mean_shift_uses_design_error():
-    """Values 1, 3, 4, 2 have mean 2.5; of all it is 3 with variance 12/7; 4 of 8 are drawn."""
-    (found,) = column_checks(*JUDGED)
-    p = 2 * stats.t.sf(0.5 / math.sqrt(12 / 7 / 4 * (1 - 4 / 8)), 3)
-    assert found == SamplingCheck(pytest.approx(2 * p), "the mean of 'x' is 2.5 on them and 3 on all")
-    # An item without a value counts as the mean: of −2, 0, 1 and 0 the mean is −.25.
-    (lacking,) = column_checks(1.0, 2.0, 3.0, 4.0, 5.0, 2.0, None, 4.0)
-    p = 2 * stats.t.sf(0.25 / math.sqrt(12 / 7 / 4 * (1 - 4 / 8)), 3)
-    assert lacking.p == pytest.approx(min(2 * p, 1))
+    """Four of 8 items have value 1; of seven values the mean is 15 / 7, and the variance 49 / 7 − (15 / 7)²."""
+    (found,) = column_checks(1.0, 2.0, 1.0, 1.0, 5.0, None, 1.0, 4.0)
+    p = 2 * stats.t.sf((15 / 7 - 1) / math.sqrt((7 - (15 / 7) ** 2) / 4 * (1 - 4 / 8)), 3)
+    assert found == SamplingCheck(pytest.approx(3 * p), "the mean of 'x' is 1 on them and 2.14 on all")
+    # An item without a value counts as the mean: three of four are 11 / 7 below it.
+    (lacking,) = column_checks(1.0, 2.0, 1.0, 1.0, 5.0, 4.0, None, 4.0)
+    p = 2 * stats.t.sf(3 / 4 * 11 / 7 / math.sqrt((64 / 7 - (18 / 7) ** 2) / 4 * (1 - 4 / 8)), 3)
+    assert lacking.p == pytest.approx(3 * p)
 
 
 def test_weights_clusters_and_strata_have_their_own_error():
@@ -353,13 +353,13 @@ def test_weights_clusters_and_strata_have_their_own_error():
     off = np.array([2, 0.5, 1, 2])
     (found,) = column_checks(*x, weight=np.array([1.0, 1, 2, 4]))
     each = np.array([1, 1, 2, 4]) / 8 * off
-    assert found.p == pytest.approx(2 * 2 * stats.t.sf(each.sum() / math.sqrt(each @ each), 3))
-    (found,) = column_checks(*x, cluster=np.array([0, 1, 0, 1, 1, 1, 1, 2]))  # items 0 and 2; 3 and 6
-    units = np.array([2.5, 3]) / 4
-    assert found.p == pytest.approx(2 * 2 * stats.t.sf(units.sum() / math.sqrt(units @ units), 1))
+    assert found.p == pytest.approx(3 * 2 * stats.t.sf(each.sum() / math.sqrt(each @ each), 3))
+    (found,) = column_checks(*x, cluster=np.array([0, 1, 0, 1, 1, 1, 2, 2]))  # items 0 and 2; 3; 6
+    units = np.array([2.5, 1, 2]) / 4
+    assert found.p == pytest.approx(3 * 2 * stats.t.sf(units.sum() / math.sqrt(units @ units), 2))
     (found,) = column_checks(*x, stratum=np.array([0, 1, 0, 1, 1, 1, 1, 1]))
     within = np.array([0.75, -0.75, -0.5, 0.5]) / 4
-    assert found.p == pytest.approx(2 * 2 * stats.t.sf(5.5 / 4 / math.sqrt(within @ within), 3))
+    assert found.p == pytest.approx(3 * 2 * stats.t.sf(5.5 / 4 / math.sqrt(within @ within), 3))
     # Equal to the mean of all: no error by the weights, and no check.
     assert column_checks(0, 1, 0, 0, -1, 2, 0, -2, weight=np.array([1.0, 1, 2, 4])) == []
     (even,) = column_checks(0, 1, 0, 0, -1, 2, 0, -2)
@@ -367,14 +367,14 @@ def test_weights_clusters_and_strata_have_their_own_error():
 
 
 def test_level_has_exact_tail_for_equal_probabilities():
-    """All four labelled items have b, as no other item: twice 1 / (8 over 4), and three checks."""
+    """All four labelled items have b, as no other item: twice 1 / (8 over 4), and four tests."""
     values = ["b" if i in (0, 2, 3, 6) else "a" for i in range(8)]
     found = column_checks(*values)
     assert {one.words for one in found} == {
         "'x' is b for 100% of them and 50% of all",
         "'x' is a for 0% of them and 50% of all",
     }
-    assert [one.p for one in found] == pytest.approx([3 * 2 / 70] * 2)
+    assert [one.p for one in found] == pytest.approx([4 * 2 / 70] * 2)
     for more in ({"weight": np.array([1.0, 1, 1, 2])}, {"cluster": np.arange(8)}):
         assert column_checks(*values, **more) == []  # two are expected, five are needed
 
@@ -448,16 +448,16 @@ def test_doubts_are_corrected_for_their_number_and_the_worst_comes_first():
     assert [one.p for one in found] == sorted(one.p for one in found)
     place = next(one for one in found if "in the order of the item names" in one.words)
     assert place.words == "they are early in the order of the item names"
-    # Places 0, 2, 3, 6 of 0 to 7: 2.75 against 3.5 with variance 63 / 12. Five labels, the order and two halves; the
-    # order has a test of the mean and one of the spread.
+    # Places 0, 2, 3, 6 of 0 to 7: 2.75 against 3.5 with variance 63 / 12. Five labels, two halves, and two tests of the
+    # order, one of which is returned.
     t = 0.75 / math.sqrt(63 / 12 / 4 / 2)
     assert len(found) == 8
-    assert place.p == pytest.approx(min(8 * 2 * 2 * stats.t.sf(t, 3), 1))
+    assert place.p == pytest.approx(min(9 * 2 * stats.t.sf(t, 3), 1))
     assert len(sampling_checks(made, skip=["half"])) == 6
     first = replace(made, position=np.arange(4), judged=judged[:4, None])
     place = next(one for one in sampling_checks(first) if "in the order" in one.words)
     shift = 2 * stats.t.sf(2 / math.sqrt(63 / 12 / 4 / 2), 3)  # 1.5 against 3.5
-    assert place.p == pytest.approx(min(8 * 2 * shift, 1))
+    assert place.p == pytest.approx(min(9 * shift, 1))
     assert (DOUBTED, REFUSED) == (0.01, 0.001)
     late = eight(table=table(), values=judged[:, None], position=np.array([1, 4, 5, 7]),
                  judged=judged[[1, 4, 5, 7], None])  # fmt: skip
@@ -501,8 +501,8 @@ def test_order_of_names_that_are_numbers_is_that_of_the_numbers(labelled, n_all,
 def test_random_places_are_rarely_refused():
     """Of 400 studies 20 are expected below .05, and 4 below .01."""
     rng = np.random.default_rng(3)
-    # The judge's only label is another check, which doubles the p-value.
-    p = np.array([order_check(1 + rng.choice(300, 60, replace=False), 300).p for _ in range(400)]) / 2
+    # Two tests; the judge's only label is another, which triples the p-value.
+    p = np.array([order_check(1 + rng.choice(300, 60, replace=False), 300).p for _ in range(400)]) * 2 / 3
     assert 6 <= (p < 0.05).sum() <= 36
     assert (p < 0.01).sum() <= 11
 

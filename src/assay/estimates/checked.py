@@ -511,18 +511,21 @@ def sampling_checks(checks: SpotChecks, *, skip: Sequence[str | None] = ()) -> l
     """
     if checks.n >= checks.n_all:
         return []
-    found = [*_check_judges(checks)]
+    found, order = _check_judges(checks), list[SamplingCheck]()
     if checks.table is not None:
         there: Bools = np.asarray(np.isfinite(checks.values).any(axis=1))
         items = checks.table.items.filter(pl.Series(there))
         known = checks if there.all() else checks.where(there)
         if 0 < known.n < known.n_all:
-            found.append(_check_order(known, items["item"]))
+            order = _check_order(known, items["item"])
             for name in items.columns[1:]:
                 if name not in skip:
                     found += _check_column(known, items[name], name)
-    tested = [one for one in found if math.isfinite(one.p)]
-    return sorted((SamplingCheck(min(one.p * len(tested), 1.0), one.words) for one in tested), key=lambda one: one.p)
+    tested = [one for one in (*found, *order) if math.isfinite(one.p)]
+    if len(order) > 1:  # two tests of one thing: the first is easier to understand
+        tested.remove(order[1] if order[0].p * len(tested) < REFUSED or order[0].p <= order[1].p else order[0])
+    number = len(tested) + (len(order) > 1)
+    return sorted((SamplingCheck(min(one.p * number, 1.0), one.words) for one in tested), key=lambda one: one.p)
 
 
 def missing_check(checks: SpotChecks) -> SamplingCheck:
@@ -533,7 +536,7 @@ def missing_check(checks: SpotChecks) -> SamplingCheck:
     return _level(checks, everywhere, here, text)
 
 
-def _check_order(checks: SpotChecks, names: pl.Series) -> SamplingCheck:
+def _check_order(checks: SpotChecks, names: pl.Series) -> list[SamplingCheck]:
     """Test the mean and the spread of the places of the labelled items in the natural order of the names."""
     last = checks.n_all - 1
     place = natural_places(names)[checks.position].astype(float)
@@ -548,8 +551,7 @@ def _check_order(checks: SpotChecks, names: pl.Series) -> SamplingCheck:
     if float(share @ off) > 0:
         how = f"far apart in the order of the item names, half of them at places up to {low} or from {high} of"
     spread = _measure_shift(checks, off, variance**2 * 4 / 5, f"they are {how} {checks.n_all:,}")
-    worse = min((shift, spread), key=lambda one: 1.0 if math.isnan(one.p) else one.p)
-    return replace(worse, p=min(2 * worse.p, 1.0))
+    return [one for one in (shift, spread) if math.isfinite(one.p)]
 
 
 def _share(checks: SpotChecks) -> Floats:

@@ -635,7 +635,9 @@ def _prediction(checks: SpotChecks, settings: EstimateSettings, number: Number) 
 def _weight(
     checks: SpotChecks, drawn: Any, labels: Sequence[Floats], judged: Sequence[JudgeMean], settings: EstimateSettings
 ) -> float:
-    """One λ for all labels, so that the shares sum to 1."""
+    """One λ for all labels, so that the shares sum to 1; 0 without items whose human labels are missing."""
+    if drawn.complete:
+        return 0.0
     u, v = (np.stack(parts) for parts in zip(*(slope(drawn, y, f.row) for y, f in zip(labels, judged, strict=True)),
                                              strict=True))  # fmt: skip
     return tune_lambda(u.T, v.T, clip=_has_several(checks, settings))
@@ -855,7 +857,16 @@ def _adjusted_for_severity(labels: Annotations, settings: EstimateSettings) -> C
         p = estimate.p(0.0)
         found.append(
             SystemContrast(
-                names[i], names[j], estimate, plain, missing("no judge"), missing("no length"), p, n, data.n_sources
+                names[i],
+                names[j],
+                estimate,
+                plain,
+                missing("no judge"),
+                missing("no length"),
+                p,
+                n,
+                data.n_sources,
+                adjusted_for="severity",
             )
         )
         if math.isfinite(shift.low) and not shift.low <= 0 <= shift.high:

@@ -100,31 +100,36 @@ def _baselines(one: Any) -> str:
 
 
 def contrast_sentence(one: Any, confidence: float, adjust: str) -> str:
-    """Return the corrected difference of two systems, its test, and the judge's own difference.
+    """Return the corrected difference of two systems, its test, and the differences of the judge and of humans only.
 
     Parameters
     ----------
     one : SystemContrast
     """
-    lead, judge = f"{one.first} − {one.second}", f"Judge only: {changed(one.judge)}"
-    if math.isnan(one.found.low) and not math.isfinite(one.judge.estimate):
-        return f"{lead}: {said(one.found.estimate)}, no interval: {one.found.reason}."
+    lead = f"{one.first} − {one.second}"
+    length = ""
+    if math.isfinite(one.by_length.estimate):
+        length = f", of which {changed(one.by_length)} is associated with length"
+    plain = "Without adjustment" if one.adjusted_for else "Humans only"
+    others = f"{_also('Judge only', one.judge, length)}{_also(plain, one.humans_only)}"
     if math.isnan(one.found.low):
-        return f"{lead}: {signed(one.found.estimate)}, no interval: {one.found.reason}. {judge}."
+        return f"{lead}: {signed(one.found.estimate)}, no interval: {one.found.reason}.{others}"
     higher = one.first if one.found.estimate > 0 else one.second
     verdict = "no significant difference"
     if one.p_adjusted <= 1 - confidence:
         verdict = f"{higher} is significantly higher"
-    length = ""
-    if math.isfinite(one.by_length.estimate):
-        length = f", of which {changed(one.by_length)} is associated with length"
     p = f"{'' if adjust == 'none' else 'adjusted '}{p_value(one.p_adjusted)}"
-    if not math.isfinite(one.judge.estimate):
-        plain = f"Without adjustment: {changed(one.humans_only)}"
-        return f"{lead}: {changed(one.found)} adjusted for severity ({p}); {verdict}. {plain}."
     if one.n == 0:
         return f"{lead}: {changed(one.found)} for judges like these ({p}); {verdict}."
-    return f"{lead}: {changed(one.found)} corrected ({p}); {verdict}. {judge}{length}."
+    kind = "adjusted for severity" if one.adjusted_for else "corrected"
+    return f"{lead}: {changed(one.found)} {kind} ({p}); {verdict}.{others}"
+
+
+def _also(what: str, one: Estimate, more: str = "") -> str:
+    """Another difference, as the next sentence; empty if it is not estimable."""
+    if not math.isfinite(one.estimate):
+        return ""
+    return f" {what}: {signed(one.estimate) if math.isnan(one.low) else changed(one)}{more}."
 
 
 def missing_judge_labels(judge: str, here: int, n: int, elsewhere: int, rest: int) -> str:
