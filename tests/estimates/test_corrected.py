@@ -180,6 +180,8 @@ def test_random_raters_are_wider_and_one_tells_nothing():
 def test_slices_hold_together_and_are_wider():
     labels = checked_study(300, 3000)
     both = estimated(labels, by="language")
+    assert "Brackets: 95% confidence intervals, simultaneous for the 2 slices." in both.summary()
+    assert "Brackets: 95% confidence intervals." in estimated(labels).summary()
     assert both.table["slice"].to_list() == ["de", "en"]
     apart = estimated(labels.where(language="de")).table
     row = both.table.row(0, named=True)

@@ -949,8 +949,7 @@ def _judges_like_these(labels: Annotations, settings: EstimateSettings) -> Corre
         labels.fingerprint, **digest_of_columns(labels, settings.prompts, settings.clusters, slices, settings.sources)
     )
     facts = {"items": len(runs.items), "judges": len(named), "prompts": len(runs.prompts), "target": target}
-    notes = [f"simultaneous intervals for {len(parts)} slices"] if settings.by is not None else []
-    notes += list(dict.fromkeys(PROVENANCE[labels.reading.provenance(judge)] for judge in named))
+    notes = list(dict.fromkeys(PROVENANCE[labels.reading.provenance(judge)] for judge in named))
     if isinstance(runs, RotatedRuns):
         cells = f" and prompts: the mean of {len(named) * len(runs.prompts)} means" if len(runs.prompts) > 1 else ""
         whose = cells or f": the mean of {len(named)} judges' means, Student's t over judges"

@@ -60,8 +60,14 @@ def estimate_lines(found: Any) -> list[str]:
     return [
         *lines,
         *(contrast_sentence(one, settings.confidence, settings.adjust) for one in found.contrasts),
-        f"Brackets: {settings.confidence:.0%} confidence intervals.",
+        f"Brackets: {settings.confidence:.0%} confidence intervals{_simultaneous(found)}.",
     ]
+
+
+def _simultaneous(found: Any) -> str:
+    """For how many slices the intervals hold together; empty for one."""
+    slices = len({one.slice for one in found.lines}) if found.run.settings.by is not None else 1
+    return f", simultaneous for the {slices} slices" if slices > 1 else ""
 
 
 def _quantity(quantity: str, target: str, gold: str | None) -> str:
