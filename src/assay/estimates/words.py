@@ -212,29 +212,42 @@ def monitor_lines(found: Any) -> list[str]:
     ----------
     found : Monitor
     """
-    settings, n = found.run.settings, len(found.detector_values)
+    settings, n, what = found.run.settings, len(found.detector_values), _monitored(found)
+    after = " after the baseline" if found.n_base else ""
     if found.alarm is None:
         most = float(found.detector_values.max()) if n else 0.0
         never = f" (detector never above {decimals(100 * most, 0)}% of its threshold)" if most < 0.995 else ""
-        head = f"No alarm after {counted(n, found.unit)}{never}."
+        head = [f"No alarm in {counted(n, found.unit)}{after}{never}."]
     else:
-        way = "increased" if found.now.estimate > found.base.estimate else "decreased"
-        head = (
-            f"Alarm at {found.unit} {found.alarm:,}: the mean {way} to "
-            f"{estimated(found.now.estimate, found.now.low, found.now.high)}; estimated change point: "
-            f"{found.unit} {found.since:,}."
-        )
+        way = "increased" if found.means[found.since - 1 : found.alarm].mean() > found.base.estimate else "decreased"
+        head = [
+            f"Alarm at {found.unit} {found.alarm:,} of {n:,}{after}{_place(found.alarm_at, settings)}: the {what} "
+            f"{way}. Estimated change point: {found.unit} {found.since:,}{after}{_place(found.since_at, settings)}.",
+            f"Since the change point: {what} {estimated(found.now.estimate, found.now.low, found.now.high)} "
+            f"({counted(found.n_now, found.unit)}).",
+        ]
     base = (
         f"{estimated(found.base.estimate, found.base.low, found.base.high)} ({found.n_base:,} {found.unit}s)"
         if found.n_base
         else f"{found.base.estimate:g} (known)"
     )
     return [
-        head,
-        f"Baseline: {base}.",
+        *head,
+        f"Baseline: {what} {base}.",
         f"False-alarm probability at most {settings.alpha:g} over {settings.horizon:,} {found.unit}s, valid under "
         "continuous monitoring.",
     ]
+
+
+def _monitored(found: Any) -> str:
+    """What the mean is."""
+    share = "mean label" if found.share_of is None else f"share of '{found.share_of}'"
+    return share if found.run.settings.watch == "judge" else f"{share} (judge − humans)"
+
+
+def _place(value: str | None, settings: Any) -> str:
+    """The value of the order column, in parentheses."""
+    return "" if value is None else f" ({settings.order} {value})"
 
 
 # -- route ---------------------------------------------------------------------------------------------
