@@ -297,7 +297,7 @@ def test_from_frame_joins_item_table():
     about = pl.DataFrame({"item": ["b", "a", "z"], "text": ["B", "A", "Z"]})
     labels = labels_of(*SMALL, items=about)
     assert labels.items["text"].to_list() == ["A", "B"]
-    assert "1 item of the item table without a label, ignored" in labels.reading.notes
+    assert "1 item of the item table without a label" in labels.reading.notes
     numbers = labels_of((1, "ann", 1), (2, "ann", 2), items=pl.DataFrame({"item": [1, 2], "text": ["A", "B"]}))
     assert numbers.items["text"].to_list() == ["A", "B"]
 
@@ -420,6 +420,29 @@ def test_where_selects_rows():
         labels.where(annotator="anne")
     with pytest.raises(DataError, match=r"column 'topics' is not in the table; did you mean 'topic'\?"):
         labels.where(topics="art")
+
+
+def test_items_of_the_source_without_a_label_are_kept_apart():
+    wide = pl.DataFrame({"id": ["a", "b", "c"], "topic": ["x", "x", "y"], "ann": [1, None, None], "bob": [2, None, 3]})
+    read = assay.read(wide, layout="wide", item="id", columns=["ann", "bob"], judges=[], scale="1-5")
+    assert (read.n_items, read.unlabelled.to_dicts()) == (2, [{"item": "b", "topic": "x"}])
+    assert read.where(annotator="bob").unlabelled.height == read.where(topic="x").unlabelled.height == 1
+    assert read.where(topic="y").unlabelled is None
+    bare = wide.drop("topic")
+    assert assay.read(bare, layout="wide", item="id", judges=[], scale="1-5").unlabelled["item"].to_list() == ["b"]
+    assert assay.read(bare[:1], layout="wide", item="id", judges=[], scale="1-5").unlabelled is None
+    rows = pl.DataFrame({"item": ["a", "b", "b", "c"], "annotator": ["ann", "ann", "bob", "bob"],
+                         "label": ["1", "NA", "", "2"]})  # fmt: skip
+    long = assay.read(rows, judges=[], scale="1-5", missing=["NA"])
+    assert long.unlabelled["item"].to_list() == ["b"]
+    # Items of a table of the user's can be of other studies.
+    about = pl.DataFrame({"item": ["a", "c", "d"], "topic": ["x", "y", "y"]})
+    assert assay.read(rows.filter(pl.col("item") != "b"), judges=[], scale="1-5", items=about).unlabelled is None
+    model = pl.DataFrame({"id": ["a", "b", "c", "d"], "gpt": [1, 4, None, None]})
+    judged = assay.read(model, layout="wide", item="id", columns=["gpt"], judges=["gpt"], scale="1-5")
+    assert judged.unlabelled["item"].to_list() == ["c", "d"]
+    # The judge labelled b, and people c.
+    assert read.join(judged).unlabelled["item"].to_list() == ["d"]
 
 
 def test_natural_places_are_those_of_natural():

@@ -351,9 +351,30 @@ def test_random_sample_is_not_refused_for_missing_judge_labels(missing, n):
 def test_share_of_missing_judge_labels_is_told_if_it_differs():
     found = estimated(without_judge_labels(0.1, 500))
     assert found.cautions[0] == (
-        "'judge' has no label for 49 of 500 human-labelled items (10%) and for 0 of 903 others (0%): the table lacks "
-        "items without any label, or the human-labelled items are not a random sample."
+        "'judge' has no label for 49 of 500 human-labelled items (10%) and for 0 of 903 others (0%): items without "
+        "any label are missing from the table, or the human-labelled items are not a random sample."
     )
+
+
+def test_items_without_any_label_are_counted_as_excluded():
+    """As above, in a wide table, which has a row for each of the 1,500 items."""
+    long = without_judge_labels(0.1, 500)
+    about = pl.DataFrame({"item": [f"k{x}" for x in range(1500)]})
+    labels = long.labels.pivot("annotator", index="item", values="label")
+    wide = about.join(labels, on="item", how="left").select("item", "judge", "ann", "bob")
+    read = assay.read(wide, layout="wide", judges=["judge"], scale="nominal:a,b")
+    found, before = estimated(read), estimated(long)
+    n = 1500 - before.run.facts["items"]
+    assert (n, found.run.facts["excluded"], before.run.facts["excluded"]) == (97, 97, None)
+    assert [str(one) for one in found.exclusions] == ["97 items: without a label of 'judge' and of the annotators"]
+    assert found.to_dict()["exclusions"][0]["count"] == 97
+    assert f"|items:{1500 - n}|excluded:97|labelled:500|" in found.signature
+    assert found.table.drop("reason").equals(before.table.drop("reason"))
+    # 10% of the labelled items and of all, so that there is nothing to say of the missing labels.
+    assert not any("has no label for" in one for one in found.cautions)
+    other = pl.DataFrame({"item": ["z"], "annotator": ["other"], "label": ["a"]})
+    more = assay.read(pl.concat([long.labels, other]), judges=["judge", "other"], scale="nominal:a,b")
+    assert estimated(more).run.facts["excluded"] == 1
 
 
 @pytest.mark.parametrize("missing", [0.0, 0.15])

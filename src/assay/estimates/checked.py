@@ -506,8 +506,8 @@ class SamplingCheck:
 def sampling_checks(checks: SpotChecks, *, skip: Sequence[str | None] = ()) -> list[SamplingCheck]:
     """Compare the labelled items with all items: the judge's labels, the columns of the items, the order of names.
 
-    Each is compared on items with a judge's label: of the items without one, a table can lack those that humans did not
-    label either. P-values are adjusted (Bonferroni); the smallest comes first.
+    Each is compared on items with a judge's label: items without one are often absent from a table if humans did not
+    label them either. P-values are adjusted (Bonferroni); the smallest comes first.
     """
     if checks.n >= checks.n_all:
         return []
@@ -528,12 +528,19 @@ def sampling_checks(checks: SpotChecks, *, skip: Sequence[str | None] = ()) -> l
     return sorted((SamplingCheck(min(one.p * number, 1.0), one.words) for one in tested), key=lambda one: one.p)
 
 
-def missing_check(checks: SpotChecks) -> SamplingCheck:
-    """Compare the share of the labelled items without a label of the (first) judge with that of all items."""
+def missing_check(checks: SpotChecks, further: int) -> SamplingCheck:
+    """Compare the share of the labelled items without a label of the (first) judge with that of all items.
+
+    Parameters
+    ----------
+    further : int
+        Items without any label, which are not in the arrays.
+    """
     everywhere, here = ~np.isfinite(checks.values[:, 0]), ~np.isfinite(checks.judged[:, 0])
-    k, n = int(here.sum()), checks.n
-    text = words.missing_judge_labels(checks.judges[0], k, n, checks.n_unjudged - k, checks.n_all - n)
-    return _level(checks, everywhere, here, text)
+    k, n, n_all = int(here.sum()), checks.n, checks.n_all + further
+    text = words.missing_judge_labels(checks.judges[0], (k, n), (checks.n_unjudged + further - k, n_all - n))
+    everywhere = np.concatenate([everywhere, np.ones(further, dtype=bool)])
+    return _level(replace(checks, n_all=n_all), everywhere, here, text)
 
 
 def _check_order(checks: SpotChecks, names: pl.Series) -> list[SamplingCheck]:

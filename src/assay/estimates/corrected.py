@@ -40,7 +40,7 @@ from assay.estimates.rogan_gladen import true_shares
 from assay.estimates.severity import RatedOutputs, SeverityFit, shares_words
 from assay.estimation.intervals import Estimate, EstimateByRule, adjust_p, missing
 from assay.estimation.options import Adjustment, Raters, Settings, level_option, option, question, seed_option
-from assay.estimation.result import Result, Run, fingerprint_with
+from assay.estimation.result import Exclusion, Result, Run, fingerprint_with
 from assay.estimation.statistic import Floats, Ints
 from assay.reporting import pictures
 from assay.reporting.tables import decimals
@@ -394,16 +394,30 @@ def estimate(labels: Annotations | Chunks, settings: EstimateSettings) -> Correc
             f"{counted(checks.n_unjudged, 'item')} of {checks.n_all:,} without a judge label: its mean is imputed"
         )
     notes += list(dict.fromkeys(PROVENANCE[labels.reading.provenance(judge)] for judge in judges))
+    gone = _unlabelled(labels, checks)
+    n_gone = sum(one.count for one in gone)
     cautions = (
-        *cautions, *_missing_cautions(checks, settings), *_match_cautions(labels, checks, judges, settings),
+        *cautions, *_missing_cautions(checks, n_gone, settings), *_match_cautions(labels, checks, judges, settings),
         *_choice_cautions(labels, judges),
     )  # fmt: skip
-    facts = {"items": checks.n_all, "labelled": checks.n, "humans": len(checks.people), "target": target}
+    facts = {
+        "items": checks.n_all, "excluded": n_gone or None, "labelled": checks.n,
+        "humans": len(checks.people), "target": target,
+    }  # fmt: skip
     run = Run(
-        "estimate", settings, checks.fingerprint, facts, "", checks.exclusions, (*checks.notes, *notes),
+        "estimate", settings, checks.fingerprint, facts, "", (*gone, *checks.exclusions), (*checks.notes, *notes),
         (*cautions, *_skew_caution(checks, target)),
     )  # fmt: skip
     return CorrectedEstimate(tuple(lines), tuple(contrasts), checks.people, tuple(judges), target, run)
+
+
+def _unlabelled(labels: Annotations | Chunks, checks: SpotChecks) -> tuple[Exclusion, ...]:
+    """The items of the source without a label of the judges and annotators."""
+    if isinstance(labels, Chunks):
+        return ()
+    rest = 0 if labels.unlabelled is None else labels.unlabelled.height
+    number = labels.n_items - checks.n_all + rest
+    return (Exclusion("item", number, words.without_labels(checks.judges)),) if number else ()
 
 
 def _choice_cautions(labels: Annotations | Chunks, judges: Sequence[str]) -> list[str]:
@@ -515,11 +529,12 @@ def _choose_estimator(checks: SpotChecks, settings: EstimateSettings) -> tuple[s
     )
 
 
-def _missing_cautions(checks: SpotChecks, settings: EstimateSettings) -> list[str]:
-    """Return a caution if the judge lacks labels of another share of the labelled items than of the others."""
-    if not checks.n_unjudged or checks.n >= checks.n_all:
+def _missing_cautions(checks: SpotChecks, further: int, settings: EstimateSettings) -> list[str]:
+    """Return a caution if labels of the judge are missing for another share of the labelled items than of the others,
+    among which are further items without any label."""
+    if not checks.n_unjudged + further or checks.n >= checks.n_all:
         return []
-    found = missing_check(_group_by_system(checks, settings))
+    found = missing_check(_group_by_system(checks, settings), further)
     return [found.words] if found.p < DOUBTED else []
 
 

@@ -138,11 +138,17 @@ def _also(what: str, one: Estimate, more: str = "") -> str:
     return f" {what}: {signed(one.estimate) if math.isnan(one.low) else changed(one)}{more}."
 
 
-def missing_judge_labels(judge: str, here: int, n: int, elsewhere: int, rest: int) -> str:
-    """Return the shares of human-labelled and of other items without a label of the judge."""
+def without_labels(judges: Sequence[str]) -> str:
+    """Return the reason for the exclusion of items without labels."""
+    named = listing([f"'{one}'" for one in judges])
+    return f"without a label of {named} and of the annotators"
+
+
+def missing_judge_labels(judge: str, here: tuple[int, int], elsewhere: tuple[int, int]) -> str:
+    """Return the shares of human-labelled and of other items without a label of the judge, as counts and totals."""
     return (
-        f"'{judge}' has no label for {_of(here, n, 'human-labelled items')} and for {_of(elsewhere, rest, 'others')}: "
-        "the table lacks items without any label, or the human-labelled items are not a random sample."
+        f"'{judge}' has no label for {_of(*here, 'human-labelled items')} and for {_of(*elsewhere, 'others')}: "
+        "items without any label are missing from the table, or the human-labelled items are not a random sample."
     )
 
 
@@ -286,9 +292,16 @@ def route_lines(found: Any) -> list[str]:
         f"{settings.epsilon:g} below agreement among humans (difference + margin: {number}; "
         f"{counted(row['n'], 'human-labelled item')}). Probability of choosing a share that violates the margin: at "
         f"most {settings.alpha:g}.",
-        f"Human queue: {round((1 - found.share) * found.n_all):,} of {found.n_all:,} items. Cost: {found.cost:,.0f} "
+        f"Human queue: {round((1 - found.share) * found.n_all):,} of {found.n_all:,} items{_unsignalled(found)}. "
+        f"Cost: {found.cost:,.0f} "
         f"instead of {found.cost_humans_only:,.0f}.",
     ]
+
+
+def _unsignalled(found: Any) -> str:
+    """How many items the judge cannot label."""
+    number = found.signals["signal"].null_count()
+    return f", {number:,} of them without a label or signal of the judge" if number else ""
 
 
 # -- plan of labels ------------------------------------------------------------------------------------
