@@ -445,6 +445,36 @@ def test_judge_adds_nothing_if_annotators_labelled_all_items(clusters):
     assert [one.equivalent_labels for one in found.lines] == [0, 0]
 
 
+def test_shares_of_categories_are_compared_by_label():
+    """The shares of a label are the means of its indicator; of two labels, the difference of one is that of the other
+    with another sign, and both are one test."""
+    labels = two_systems(1, effect=0.5)
+    cut = pl.when(pl.col("label") > 0.6).then(pl.lit("good")).when(pl.col("label") > -0.4).then(pl.lit("fair"))
+    names = {"judges": ["judge"], "items": labels.items}
+    words = labels.labels.with_columns(label=cut.otherwise(pl.lit("bad")))
+    found = contrast(assay.Annotations.from_frame(words, scale="nominal:bad,fair,good", **names))
+    assert [(one.label, one.first, one.second) for one in found.contrasts] == [
+        (word, "new", "old") for word in ("bad", "fair", "good")
+    ]  # fmt: skip
+    row = found.table.filter(slice="new − old", quantity="good").row(0, named=True)
+    shares = {one.slice: one.found.estimate for one in found.lines if one.quantity == "good"}
+    assert row["estimate"] == pytest.approx(shares["new"] - shares["old"])
+    assert found.at(slice="new − old", quantity="good").estimate == row["estimate"]
+    assert "new − old, share of 'good': +0." in found.summary()
+    number = words.with_columns(label=(pl.col("label") == "good").cast(pl.Int64))
+    alone = contrast(assay.Annotations.from_frame(number, scale="0-1", **names)).contrasts[0]
+    assert (alone.humans_only.estimate, alone.judge.estimate) == pytest.approx(
+        (row["humans_only"], row["judge_only"])
+    )  # fmt: skip
+    p = sorted(one.p for one in found.contrasts)
+    holm = np.maximum.accumulate([min(p[0] * 3, 1), min(p[1] * 2, 1), p[2]])
+    assert sorted(one.p_adjusted for one in found.contrasts) == pytest.approx(holm)
+    two = words.with_columns(pl.col("label").replace("bad", "fair"))
+    first, second = contrast(assay.Annotations.from_frame(two, scale="nominal:fair,good", **names)).contrasts
+    assert first.found.estimate == pytest.approx(-second.found.estimate)
+    assert (first.p_adjusted, second.p_adjusted) == pytest.approx((second.p, second.p))
+
+
 # -- one difference by hand -----------------------------------------------------------------------------
 
 ONE = SystemContrast(

@@ -48,6 +48,8 @@ class SystemContrast:
         Sources with human labels.
     n_all : int
         All sources of either system.
+    label : str or None
+        The label whose shares are compared; None for means.
     adjusted_for : str or None
         ``severity`` if labels are humans' only, and the difference is adjusted for the severity of the annotators.
     """
@@ -62,6 +64,7 @@ class SystemContrast:
     n: int
     n_all: int
     p_adjusted: float = field(default=math.nan)
+    label: str | None = None
     adjusted_for: Literal["severity"] | None = None
 
     def adjusted(self, p: float) -> SystemContrast:
@@ -70,9 +73,10 @@ class SystemContrast:
 
     def row(self) -> dict[str, Any]:
         """Return its row of the table."""
-        only = self.humans_only
+        only, systems = self.humans_only, f"{self.first} − {self.second}"
+        named = (None, systems) if self.label is None else (systems, self.label)
         return {
-            "slice": None, "quantity": f"{self.first} − {self.second}", **self.found.row(), "n": self.n,
+            "slice": named[0], "quantity": named[1], **self.found.row(), "n": self.n,
             "items": self.n_all, "judge_only": self.judge.estimate, "humans_only": only.estimate,
             "humans_only_low": only.low, "humans_only_high": only.high, "equivalent_labels": None, "weight": None,
             "reason": self.found.reason, "p": self.p, "p_adjusted": self.p_adjusted,

@@ -7,8 +7,8 @@ formulas are in `difference`, the arrays in `checked`, the differences of system
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
-from dataclasses import KW_ONLY, dataclass, field
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import KW_ONLY, dataclass, field, replace
 from itertools import combinations
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
@@ -33,7 +33,7 @@ from assay.estimates.checked import (
     sampling_checks,
 )
 from assay.estimates.coefficients import Regressors, corrected_coefficients
-from assay.estimates.contrasts import SourcePairs, SystemContrast, contrast_systems
+from assay.estimates.contrasts import Outputs, SourcePairs, SystemContrast, contrast_systems
 from assay.estimates.difference import LEAST_ITEMS, Corrected, JudgeMean, MeanSpread, difference, slope, tune_lambda
 from assay.estimates.judge_means import JudgeRuns, RotatedRuns
 from assay.estimates.rogan_gladen import true_shares
@@ -41,7 +41,7 @@ from assay.estimates.severity import RatedOutputs, SeverityFit, shares_words
 from assay.estimation.intervals import Estimate, EstimateByRule, adjust_p, missing
 from assay.estimation.options import Adjustment, Raters, Settings, level_option, option, question, seed_option
 from assay.estimation.result import Exclusion, Result, Run, fingerprint_with
-from assay.estimation.statistic import Floats, Ints
+from assay.estimation.statistic import Bools, Floats, Ints
 from assay.reporting import pictures
 from assay.reporting.tables import decimals
 from assay.statistics.guard import Guard
@@ -101,11 +101,13 @@ class EstimateSettings(Settings):
     )
     contrast: str | None = option(
         None,
-        "Item column with the system, to compare the means of systems.",
+        "Item column with the system, to compare the means, or the shares of labels, of systems.",
         details="Differences are paired by source.",
         first=True,
     )
-    sources: str | None = option(None, "With contrast: item column with the source that an output answers.", first=True)
+    sources: str | None = option(
+        None, "With contrast: item column with the source that an output answers, or with the item ids.", first=True,
+    )  # fmt: skip
     baseline: str | None = option(
         None, "With contrast: system that the others are compared with.", details="Default: all pairs."
     )
@@ -154,8 +156,9 @@ class EstimateSettings(Settings):
                     raise DesignError(f"{name}=... requires systems; name their column with contrast=...", option=name)
         elif self.sources is None:
             raise DesignError(
-                "a contrast is paired by source; name the item column of sources with sources=...", option="sources"
-            )
+                "a contrast is paired by source; name the item column of sources with sources=... (the column of item "
+                "ids if no two items share a source)", option="sources",
+            )  # fmt: skip
         self._check_random_judges()
         self._check_severity()
         self._check_coefficients()
@@ -390,9 +393,7 @@ def estimate(labels: Annotations | Chunks, settings: EstimateSettings) -> Correc
         parts, notes = _slices(checks, settings)
         lines = [line for name, part in parts for line in _lines(part, settings, target, name, len(parts))]
     if checks.n_unjudged:
-        notes.append(
-            f"{counted(checks.n_unjudged, 'item')} of {checks.n_all:,} without a judge label: its mean is imputed"
-        )
+        notes.append(words.unjudged(checks.n_unjudged, checks.n_all, imputed=not settings.regress))
     notes += list(dict.fromkeys(PROVENANCE[labels.reading.provenance(judge)] for judge in judges))
     gone = _unlabelled(labels, checks)
     n_gone = sum(one.count for one in gone)
@@ -829,9 +830,6 @@ def _coefficients(checks: SpotChecks, settings: EstimateSettings) -> list[Estima
         raise DesignError("coefficients require numeric labels, or two categories", option="target")
     if len(checks.judges) > 1:
         raise DesignError("coefficients require one judge; name it with judge=...", option="judge")
-    if checks.n_unjudged:
-        found = counted(checks.n_unjudged, "item")
-        raise DataError(f"{found} without a label of '{checks.judges[0]}'; drop those items, or let it label them")
     human = np.bincount(checks.row, checks.y, checks.n) / np.bincount(checks.row, minlength=checks.n)
     each = corrected_coefficients(
         Regressors.of(checks.columns, table.items["item"].to_list()), checks.values[:, 0], checks.position, human,
@@ -907,7 +905,10 @@ def _rated_outputs(labels: Annotations, settings: EstimateSettings) -> RatedOutp
         raise DesignError("severity requires two annotators or more", option="severity")
     mine = labels.where(annotator=list(people))
     if not mine.scale.numeric:
-        raise DesignError("severity requires numeric labels", option="severity")
+        raise DesignError(
+            "severity requires numeric labels; use severity='ignored', or read 2 categories as numbers with codes=...",
+            option="severity",
+        )
     answers = mine.resolve_repeats(settings.repeats).answers()
     place = {item: i for i, item in enumerate(mine.items["item"])}
     rows = np.array([place[item] for item in answers.items])
@@ -981,7 +982,12 @@ def _judges_contrasts(
     """The differences of systems, for judges and prompts like these."""
     assert settings.sources is not None
     if target != "mean":
-        raise DesignError("a contrast compares means; use target='mean'", option="target")
+        way = (
+            "target='mean'"
+            if labels.scale.numeric
+            else "judges='fixed' for the shares of labels; or read two categories as numbers with codes=..."
+        )
+        raise DesignError(f"a contrast for judges like these compares means; use {way}", option="target")
     source = dict(zip(labels.items["item"], item_column(labels, settings.sources).cast(pl.String), strict=True))
     rows = {name: keep for name, keep in parts if name is not None and keep is not None}
     if len(rows) < 2:
@@ -1025,9 +1031,9 @@ def _rogan_gladen(checks: SpotChecks, settings: EstimateSettings, target: str) -
 def _systems(
     checks: SpotChecks, settings: EstimateSettings, target: str
 ) -> tuple[list[EstimateLine], tuple[SystemContrast, ...], list[str]]:
-    """The mean of each system, and the differences."""
-    if target != "mean":
-        raise DesignError("a contrast compares means; use target='mean'", option="target")
+    """The mean of each system, or its shares, and the differences."""
+    if target not in ("mean", "shares"):
+        raise DesignError("a contrast compares means or shares; use target='mean' or target='shares'", option="target")
     assert settings.contrast is not None
     assert settings.sources is not None
     table = _table_of(checks, settings.contrast)
@@ -1051,7 +1057,6 @@ def _systems(
             for name, part in checked.items() if part.stratum is not None
         }  # fmt: skip
     lines = [line for name, part in checked.items() for line in _lines(part, settings, target, name)]
-    judged = {name: _prediction(part, settings, _itself) for name, part in checked.items() if part.people}
     pairing = SourcePairs(_codes(source), checks.cluster, length, settings.raters == "random")
     if len(divided := pairing.divided):
         first = source[int(np.flatnonzero(pairing.sources == divided[0])[0])]
@@ -1059,22 +1064,39 @@ def _systems(
             f"'{settings.sources}' {first} has outputs in several clusters of '{settings.clusters}'; choose a column "
             "whose clusters contain whole sources", option="clusters",
         )  # fmt: skip
-    outputs = {name: (checked[name], judged[name], parts[name]) for name in judged}
+    asked: list[tuple[str | None, Number]] = (
+        [(None, _itself)] if target == "mean" else [(word, _is(value)) for word, value in _labels_of(checks)]
+    )
+    outputs = [_outputs(checked, parts, number, settings) for _, number in asked]
     notes = []
     if settings.population == "finite":
-        same_outputs = pairing.same_outputs(outputs)
+        same_outputs = pairing.same_outputs(outputs[0])
         if same_outputs is None:
             notes.append(
                 "differences of systems are for sources like these. For these outputs only, each system requires one "
                 "output per source, and clusters that are labelled whole or items sampled across clusters"
             )
         pairing = same_outputs or pairing
-    found = contrast_systems(
-        outputs, pairing, settings.baseline, settings.confidence, {line.slice or "": line.weight for line in lines}
-    )
-    p = np.array([one.p for one in found])
-    adjusted = adjust_p(p, settings.adjust)
-    return lines, tuple(one.adjusted(float(q)) for one, q in zip(found, adjusted, strict=True)), notes
+    weights = {line.slice or "": line.weight for line in lines}
+    each = [contrast_systems(one, pairing, settings.baseline, settings.confidence, weights) for one in outputs]
+    p = np.array([[one.p for one in found] for found in each])
+    # Of two labels, the difference of one is minus that of the other: one test.
+    adjusted = np.resize(adjust_p((p[:1] if len(p) == 2 else p).ravel(), settings.adjust), p.shape)
+    labelled = [replace(one, label=label) for (label, _), found in zip(asked, each, strict=True) for one in found]
+    contrasts = [one.adjusted(float(q)) for one, q in zip(labelled, adjusted.ravel(), strict=True)]
+    return lines, tuple(contrasts), notes
+
+
+def _outputs(
+    checked: Mapping[str, SpotChecks], parts: Mapping[str, Bools], number: Number, settings: EstimateSettings
+) -> dict[str, Outputs]:
+    """The labels of each system as numbers, such as 1 for one label and 0 for the others."""
+    found = {}
+    for name, part in checked.items():
+        if part.people:
+            numbers = replace(part, y=number(part.y), values=number(part.values), judged=number(part.judged))
+            found[name] = (numbers, _prediction(part, settings, number), parts[name])
+    return found
 
 
 def _codes(column: pl.Series) -> Ints:

@@ -112,7 +112,7 @@ def contrast_sentence(one: Any, confidence: float, adjust: str) -> str:
     ----------
     one : SystemContrast
     """
-    lead = f"{one.first} − {one.second}"
+    lead = f"{one.first} − {one.second}{'' if one.label is None else f', share of {one.label!r}'}"
     length = ""
     if math.isfinite(one.by_length.estimate):
         length = f", of which {changed(one.by_length)} is associated with length"
@@ -142,6 +142,12 @@ def without_labels(judges: Sequence[str]) -> str:
     """Return the reason for the exclusion of items without labels."""
     named = listing([f"'{one}'" for one in judges])
     return f"without a label of {named} and of the annotators"
+
+
+def unjudged(number: int, n_all: int, *, imputed: bool) -> str:
+    """Return how many items have no label of the judge, and what is done about it."""
+    how = "its mean is imputed" if imputed else "its coefficients are those of the other items"
+    return f"{counted(number, 'item')} of {n_all:,} without a judge label: {how}"
 
 
 def missing_judge_labels(judge: str, here: tuple[int, int], elsewhere: tuple[int, int]) -> str:
