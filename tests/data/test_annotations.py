@@ -451,7 +451,7 @@ def test_natural_places_are_those_of_natural():
     names += sorted({str(number) for number in rng.integers(0, 5000, 800)})
     places = natural_places(pl.Series(names))
     assert [names[i] for i in np.argsort(places)] == list(natural(names))
-    # A longer number is no number of a person's: its digits keep their order as text.
+    # Longer numbers are sorted as text.
     assert natural_places(pl.Series(["k" + "2" * 16, "k" + "1" * 17])).tolist() == [1, 0]
 
 

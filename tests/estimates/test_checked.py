@@ -470,7 +470,7 @@ def test_doubts_are_corrected_for_their_number_and_the_worst_comes_first():
 
 
 def order_check(labelled, n_all: int) -> SamplingCheck:
-    """The check of the order of items named 1 to ``n_all``, of which some have a human label."""
+    """The check of the order of items named 1 to ``n_all``, some of them with a human label."""
     names = sorted(map(str, range(1, n_all + 1)))
     place = {name: i for i, name in enumerate(names)}
     some = np.sort([place[str(i)] for i in labelled])

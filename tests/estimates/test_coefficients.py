@@ -84,7 +84,7 @@ def without_judge(labels: Annotations, gone: Any) -> Annotations:
 
 
 def test_items_without_judge_label_correct_nothing_and_are_not_refused() -> None:
-    """The judge's coefficients are those of its own items; the humans' of all labelled ones."""
+    """The judge's coefficients are those of the items that it labelled; the humans' of all labelled ones."""
     whole, chosen = labelled(np.random.default_rng(2))
     length = whole.items.sort("item")["length"].to_numpy()
     gone = length > 1

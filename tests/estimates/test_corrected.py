@@ -344,11 +344,11 @@ def without_judge_labels(missing: float, n: int, *, by_label: bool = False, seed
 def test_random_sample_is_not_refused_for_missing_judge_labels(missing, n):
     found = [estimated(without_judge_labels(missing, n, seed=seed)) for seed in range(12)]
     assert not any("likely" in one for each in found for one in each.cautions)
-    told = [any("has no label for" in one for one in each.cautions) for each in found]
-    assert told == [missing > 0] * 12
+    cautioned = [any("has no label for" in one for one in each.cautions) for each in found]
+    assert cautioned == [missing > 0] * 12
 
 
-def test_share_of_missing_judge_labels_is_told_if_it_differs():
+def test_share_of_missing_judge_labels_is_reported_if_it_differs():
     found = estimated(without_judge_labels(0.1, 500))
     assert found.cautions[0] == (
         "'judge' has no label for 49 of 500 human-labelled items (10%) and for 0 of 903 others (0%): items without "

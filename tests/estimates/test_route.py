@@ -64,7 +64,7 @@ def test_route_gives_confident_items_to_good_judge():
 
 
 def test_items_without_judge_label_are_in_the_human_queue_and_count_in_the_shares():
-    """Of 1,000 items of a wide table, the judge labels 900; of the others, people label 40 and nobody 60."""
+    """Of 1,000 items of a wide table, the judge labels 900; of the others, people label 40, and 60 have no label."""
     rng = np.random.default_rng(1)
     truth = rng.integers(0, 2, 1000)
     there = np.arange(1000) < 300

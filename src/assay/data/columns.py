@@ -744,7 +744,8 @@ class _Sheet:
         about = self._match_rows(self.items, "item")
         self.without_label = about.join(frame, on="item", how="anti", maintain_order="left")
         if unlabelled := self.without_label.height:
-            self.notes.append(f"{counted(unlabelled, 'item')} of the item table without a label")
+            of = "" if self.reading.with_items else " of the item table"
+            self.notes.append(f"{counted(unlabelled, 'item')}{of} without a label")
         return frame.join(about, on="item", how="left", maintain_order="left")
 
     def unlabelled_items(self) -> pl.DataFrame | None:
