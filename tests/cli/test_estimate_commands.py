@@ -100,6 +100,37 @@ def test_route_writes_rule_and_human_queue(run, source, tmp_path):
         assert run(*given, option, path, "--force")[0] == 0
 
 
+def test_rows_without_a_label_are_counted_and_queued(run, tmp_path):
+    """Two spreadsheets: people and the judge label 60 of the rows of one, and the judge the other; 12 have no label."""
+    people, more = tmp_path / "people.csv", tmp_path / "more.csv"
+    words = ["yes" if (i * 7) % 10 < 4 else "no" for i in range(160)]
+    rows = [
+        {"id": f"t{(i * 37) % 160}", "ann": words[i], "bob": words[i], "cho": words[i], "gpt": words[i]}
+        for i in range(60)
+    ]
+    pl.DataFrame(rows).write_csv(people)
+    pl.DataFrame([
+        {"id": f"t{(i * 37) % 160}", "gpt": words[i] if i % 8 else None} for i in range(60, 160)
+    ]).write_csv(more)  # fmt: skip
+    conf = tmp_path / "conf.csv"
+    pl.DataFrame({"item": [f"t{i}" for i in range(160)], "sure": [(i * 13) % 97 / 97 for i in range(160)]}).write_csv(
+        conf
+    )
+    files = (people, "--labels-from", more, "--judges", "gpt", "--scale", "nominal:no,yes")
+    status, out, err = run("estimate", *files, "--json")
+    assert (status, err.count("12 items without a label")) == (0, 1)
+    found = json.loads(out)
+    assert [one["count"] for one in found["exclusions"]] == [12]
+    assert "|items:148|excluded:12|labelled:60|" in found["signature"]
+    queue = tmp_path / "queue.csv"
+    status, out, _ = run(
+        "route", *files, "--items", conf, "--signal", "sure", "--epsilon", "0.3", "--queue", queue
+    )  # fmt: skip
+    assert status == 0
+    assert "Human queue: 12 of 160 items, 12 of them without a label or signal of the judge." in " ".join(out.split())
+    assert pl.read_csv(queue).height == 12
+
+
 def test_drift_prints_common_notes_once(run, tmp_path):
     rows = [{"item": f"i{k}", "annotator": who, "label": 1 + (k + shift) % 3} for k in range(12)
             for who, shift in (("ann", 0), ("bob", k // 8), ("gpt-4o", k // 6))]  # fmt: skip

@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 
 import assay
 from assay.data.annotations import OTHER_NAMES, Annotations, Reading, natural
+from assay.data.names import natural_places
 from assay.data.scales import Interval, Nominal, Ordinal, Preference, Text
 from assay.errors import DataError, DesignError
 from assay.estimation.result import Exclusion
@@ -296,7 +297,7 @@ def test_from_frame_joins_item_table():
     about = pl.DataFrame({"item": ["b", "a", "z"], "text": ["B", "A", "Z"]})
     labels = labels_of(*SMALL, items=about)
     assert labels.items["text"].to_list() == ["A", "B"]
-    assert "1 item of the item table without a label, ignored" in labels.reading.notes
+    assert "1 item of the item table without a label" in labels.reading.notes
     numbers = labels_of((1, "ann", 1), (2, "ann", 2), items=pl.DataFrame({"item": [1, 2], "text": ["A", "B"]}))
     assert numbers.items["text"].to_list() == ["A", "B"]
 
@@ -419,6 +420,39 @@ def test_where_selects_rows():
         labels.where(annotator="anne")
     with pytest.raises(DataError, match=r"column 'topics' is not in the table; did you mean 'topic'\?"):
         labels.where(topics="art")
+
+
+def test_items_of_the_source_without_a_label_are_kept_apart():
+    wide = pl.DataFrame({"id": ["a", "b", "c"], "topic": ["x", "x", "y"], "ann": [1, None, None], "bob": [2, None, 3]})
+    read = assay.read(wide, layout="wide", item="id", columns=["ann", "bob"], judges=[], scale="1-5")
+    assert (read.n_items, read.unlabelled.to_dicts()) == (2, [{"item": "b", "topic": "x"}])
+    assert read.where(annotator="bob").unlabelled.height == read.where(topic="x").unlabelled.height == 1
+    assert read.where(topic="y").unlabelled is None
+    bare = wide.drop("topic")
+    assert assay.read(bare, layout="wide", item="id", judges=[], scale="1-5").unlabelled["item"].to_list() == ["b"]
+    assert assay.read(bare[:1], layout="wide", item="id", judges=[], scale="1-5").unlabelled is None
+    rows = pl.DataFrame({"item": ["a", "b", "b", "c"], "annotator": ["ann", "ann", "bob", "bob"],
+                         "label": ["1", "NA", "", "2"]})  # fmt: skip
+    long = assay.read(rows, judges=[], scale="1-5", missing=["NA"])
+    assert long.unlabelled["item"].to_list() == ["b"]
+    # Items of a table of the user's can be of other studies.
+    about = pl.DataFrame({"item": ["a", "c", "d"], "topic": ["x", "y", "y"]})
+    assert assay.read(rows.filter(pl.col("item") != "b"), judges=[], scale="1-5", items=about).unlabelled is None
+    model = pl.DataFrame({"id": ["a", "b", "c", "d"], "gpt": [1, 4, None, None]})
+    judged = assay.read(model, layout="wide", item="id", columns=["gpt"], judges=["gpt"], scale="1-5")
+    assert judged.unlabelled["item"].to_list() == ["c", "d"]
+    # The judge labelled b, and people c.
+    assert read.join(judged).unlabelled["item"].to_list() == ["d"]
+
+
+def test_natural_places_are_those_of_natural():
+    rng = np.random.default_rng(1)
+    names = ["", "a", "a9", "a10", "a10b2", "a10b11", "007", "7", "x_99", "x_100", "b" + "9" * 15, "b1", "Ä2", "Ä10"]
+    names += sorted({str(number) for number in rng.integers(0, 5000, 800)})
+    places = natural_places(pl.Series(names))
+    assert [names[i] for i in np.argsort(places)] == list(natural(names))
+    # Longer numbers are sorted as text.
+    assert natural_places(pl.Series(["k" + "2" * 16, "k" + "1" * 17])).tolist() == [1, 0]
 
 
 def test_split_yields_parts_in_natural_order():

@@ -352,7 +352,7 @@ def test_items_of_a_question_are_those_of_each_of_its_pairs():
     labels = assay.read(as_battles(all_pairs(4)), judges=["gpt-4o"], items=items)
     expected = ["law" if int(name[1:]) % 2 else "food" for name in labels.items["pair_of"]]
     assert labels.items["topic"].to_list() == expected
-    assert "1 item of the item table without a label, ignored" in labels.reading.notes
+    assert "1 item of the item table without a label" in labels.reading.notes
 
 
 def test_clusters_take_the_name_of_the_question_column():

@@ -312,9 +312,10 @@ def test_whose_judge_is_meant():
 
 
 def column_checks(*values, **more) -> list[SamplingCheck]:
-    """The checks of a column ``x`` of the items; another check is of the order of names, and p-values are doubled."""
+    """The checks of a column ``x`` of the items; two more tests are of the order of names, and p-values are tripled."""
     about = pl.DataFrame({"item": [f"i{i}" for i in range(len(values))], "x": pl.Series(values, strict=False)})
-    found = sampling_checks(eight(n_all=len(values), judges=(), table=replace(table(), items=about), **more))
+    options = {"n_all": len(values), "judges": (), "values": np.ones((len(values), 1)), **more}
+    found = sampling_checks(eight(table=replace(table(), items=about), **options))
     checks = [one for one in found if "'x'" in one.words]
     assert len(found) == 1 + len(checks)
     return checks
@@ -322,27 +323,28 @@ def column_checks(*values, **more) -> list[SamplingCheck]:
 
 @pytest.mark.parametrize(("n", "count", "n_all"), [(4, 3, 8), (10, 40, 50), (3, 1, 9), (5, 9, 9), (6, 6, 12)])
 def test_shares_have_exact_tails_and_the_smaller_is_doubled(n, count, n_all):
-    """The judge has one label, given to ``count`` items, of which k of n have human labels."""
+    """The judge has two labels, the second given to ``count`` items, of which k of n have human labels."""
     one = stats.hypergeom(n_all, count, n)
     for k in range(max(0, n + count - n_all), min(n, count) + 1):
-        values = np.full((n_all, 1), NAN)
+        values = np.zeros((n_all, 1))
         values[:k] = values[n : n + count - k] = 1
         some = np.arange(n)
         checks = eight(n_all=n_all, values=values, position=some, judged=values[:n], row=some, person=0 * some,
                        y=1.0 * some, weight=np.ones(n))  # fmt: skip
-        (found,) = sampling_checks(checks)
-        assert found.p == pytest.approx(min(2 * min(one.cdf(k), one.sf(k - 1)), 1))
+        found = [each.p for each in sampling_checks(checks)]
+        several = 1 + (0 < count < n_all)
+        assert found == pytest.approx([min(several * 2 * min(one.cdf(k), one.sf(k - 1)), 1)] * several)
 
 
 def test_mean_shift_uses_design_error():
-    """Values 1, 3, 4, 2 have mean 2.5; of all it is 3 with variance 12/7; 4 of 8 are drawn."""
-    (found,) = column_checks(*JUDGED)
-    p = 2 * stats.t.sf(0.5 / math.sqrt(12 / 7 / 4 * (1 - 4 / 8)), 3)
-    assert found == SamplingCheck(pytest.approx(2 * p), "the mean of 'x' is 2.5 on them and 3 on all")
-    # An item without a value counts as the mean: of −2, 0, 1 and 0 the mean is −.25.
-    (lacking,) = column_checks(1.0, 2.0, 3.0, 4.0, 5.0, 2.0, None, 4.0)
-    p = 2 * stats.t.sf(0.25 / math.sqrt(12 / 7 / 4 * (1 - 4 / 8)), 3)
-    assert lacking.p == pytest.approx(min(2 * p, 1))
+    """Four of 8 items have value 1; of seven values the mean is 15 / 7, and the variance 49 / 7 − (15 / 7)²."""
+    (found,) = column_checks(1.0, 2.0, 1.0, 1.0, 5.0, None, 1.0, 4.0)
+    p = 2 * stats.t.sf((15 / 7 - 1) / math.sqrt((7 - (15 / 7) ** 2) / 4 * (1 - 4 / 8)), 3)
+    assert found == SamplingCheck(pytest.approx(3 * p), "the mean of 'x' is 1 on them and 2.14 on all")
+    # An item without a value counts as the mean: three of four are 11 / 7 below it.
+    (lacking,) = column_checks(1.0, 2.0, 1.0, 1.0, 5.0, 4.0, None, 4.0)
+    p = 2 * stats.t.sf(3 / 4 * 11 / 7 / math.sqrt((64 / 7 - (18 / 7) ** 2) / 4 * (1 - 4 / 8)), 3)
+    assert lacking.p == pytest.approx(3 * p)
 
 
 def test_weights_clusters_and_strata_have_their_own_error():
@@ -351,13 +353,13 @@ def test_weights_clusters_and_strata_have_their_own_error():
     off = np.array([2, 0.5, 1, 2])
     (found,) = column_checks(*x, weight=np.array([1.0, 1, 2, 4]))
     each = np.array([1, 1, 2, 4]) / 8 * off
-    assert found.p == pytest.approx(2 * 2 * stats.t.sf(each.sum() / math.sqrt(each @ each), 3))
-    (found,) = column_checks(*x, cluster=np.array([0, 1, 0, 1, 1, 1, 1, 2]))  # items 0 and 2; 3 and 6
-    units = np.array([2.5, 3]) / 4
-    assert found.p == pytest.approx(2 * 2 * stats.t.sf(units.sum() / math.sqrt(units @ units), 1))
+    assert found.p == pytest.approx(3 * 2 * stats.t.sf(each.sum() / math.sqrt(each @ each), 3))
+    (found,) = column_checks(*x, cluster=np.array([0, 1, 0, 1, 1, 1, 2, 2]))  # items 0 and 2; 3; 6
+    units = np.array([2.5, 1, 2]) / 4
+    assert found.p == pytest.approx(3 * 2 * stats.t.sf(units.sum() / math.sqrt(units @ units), 2))
     (found,) = column_checks(*x, stratum=np.array([0, 1, 0, 1, 1, 1, 1, 1]))
     within = np.array([0.75, -0.75, -0.5, 0.5]) / 4
-    assert found.p == pytest.approx(2 * 2 * stats.t.sf(5.5 / 4 / math.sqrt(within @ within), 3))
+    assert found.p == pytest.approx(3 * 2 * stats.t.sf(5.5 / 4 / math.sqrt(within @ within), 3))
     # Equal to the mean of all: no error by the weights, and no check.
     assert column_checks(0, 1, 0, 0, -1, 2, 0, -2, weight=np.array([1.0, 1, 2, 4])) == []
     (even,) = column_checks(0, 1, 0, 0, -1, 2, 0, -2)
@@ -365,14 +367,14 @@ def test_weights_clusters_and_strata_have_their_own_error():
 
 
 def test_level_has_exact_tail_for_equal_probabilities():
-    """All four labelled items have b, as no other item: twice 1 / (8 over 4), and three checks."""
+    """All four labelled items have b, as no other item: twice 1 / (8 over 4), and four tests."""
     values = ["b" if i in (0, 2, 3, 6) else "a" for i in range(8)]
     found = column_checks(*values)
     assert {one.words for one in found} == {
         "'x' is b for 100% of them and 50% of all",
         "'x' is a for 0% of them and 50% of all",
     }
-    assert [one.p for one in found] == pytest.approx([3 * 2 / 70] * 2)
+    assert [one.p for one in found] == pytest.approx([4 * 2 / 70] * 2)
     for more in ({"weight": np.array([1.0, 1, 1, 2])}, {"cluster": np.arange(8)}):
         assert column_checks(*values, **more) == []  # two are expected, five are needed
 
@@ -384,14 +386,16 @@ def test_level_has_a_shift_for_unequal_probabilities():
     big[[200, 208, 216]] = False
 
     def checks(labelled) -> list[SamplingCheck]:
-        values = np.where(labelled, 1.0, NAN)[:, None]
+        values = np.where(labelled, 1.0, 0.0)[:, None]
         return sampling_checks(eight(n_all=400, values=values, position=n, row=n, person=0 * n, y=1.0 * n,
                                      weight=1.0 + (n > 20), judged=values[:40]))  # fmt: skip
 
-    (found,) = checks(big)
+    found = checks(big)
     each = (1.0 + (n > 20)) / (40 + 19) * (big[:40] - 1 / 8)
-    assert found.p == pytest.approx(2 * stats.t.sf(abs(each.sum()) / math.sqrt(each @ each), 39))
-    assert found.words == "'m' labels 20% of them and 12% of all as 1"
+    assert [one.p for one in found] == pytest.approx(
+        [2 * 2 * stats.t.sf(abs(each.sum()) / math.sqrt(each @ each), 39)] * 2
+    )
+    assert found[1].words == "'m' labels 20% of them and 12% of all as 1"
     fewer = big & (np.arange(400) > 0)
     assert checks(fewer) == checks(~fewer) == []
 
@@ -401,15 +405,15 @@ def test_few_judge_labels_are_checked_one_by_one():
         return {one.words for one in sampling_checks(eight(**more))}
 
     assert words() == {
-        "'m' labels 25% of them and 12% of all as 1", "'m' labels 25% of them and 25% of all as 2",
-        "'m' labels 25% of them and 12% of all as 3", "'m' labels 25% of them and 25% of all as 4",
-        "'m' labels 0% of them and 12% of all as 5",
+        "'m' labels 25% of them and 14% of all as 1", "'m' labels 25% of them and 29% of all as 2",
+        "'m' labels 25% of them and 14% of all as 3", "'m' labels 25% of them and 29% of all as 4",
+        "'m' labels 0% of them and 14% of all as 5",
     }  # fmt: skip
     assert words(values=np.array([[1.0], [2], [3], [4], [5], [NAN]]), counts=np.array([1.0, 2, 1, 2, 1, 1])) == words()
     assert words(
         categories=("no", "maybe", "yes"), scale=Nominal(("no", "maybe", "yes")),
         values=np.array([[0.0], [2], [2], [0], [0], [NAN], [0], [0]]), judged=np.array([[0.0], [2], [0], [0]]),
-    ) == {"'m' labels 75% of them and 62% of all as no", "'m' labels 25% of them and 25% of all as yes"}  # fmt: skip
+    ) == {"'m' labels 75% of them and 71% of all as no", "'m' labels 25% of them and 29% of all as yes"}  # fmt: skip
     ten, eleven = (np.arange(22.0) % k for k in (10, 11))
     some = {"n_all": 22, "position": np.arange(4), "judged": np.arange(4.0)[:, None]}
     assert len(sampling_checks(eight(values=ten[:, None], **some))) == 10
@@ -438,27 +442,69 @@ def test_item_columns_are_checked_by_level_or_mean():
 
 
 def test_doubts_are_corrected_for_their_number_and_the_worst_comes_first():
-    made = eight(table=table())
+    judged = np.nan_to_num(JUDGED, nan=1.0)
+    made = eight(table=table(), values=judged[:, None])
     found = sampling_checks(made)
     assert [one.p for one in found] == sorted(one.p for one in found)
     place = next(one for one in found if "in the order of the item names" in one.words)
     assert place.words == "they are early in the order of the item names"
-    # Places 0, 2, 3, 6 of 0 to 7: 2.75 against 3.5 with variance 63 / 12. Five labels, the order and two halves.
+    # Places 0, 2, 3, 6 of 0 to 7: 2.75 against 3.5 with variance 63 / 12. Five labels, two halves, and two tests of the
+    # order, one of which is returned.
     t = 0.75 / math.sqrt(63 / 12 / 4 / 2)
     assert len(found) == 8
-    assert place.p == pytest.approx(min(8 * 2 * stats.t.sf(t, 3), 1))
+    assert place.p == pytest.approx(min(9 * 2 * stats.t.sf(t, 3), 1))
     assert len(sampling_checks(made, skip=["half"])) == 6
-    first = replace(made, position=np.arange(4), judged=JUDGED[:4, None])
+    first = replace(made, position=np.arange(4), judged=judged[:4, None])
     place = next(one for one in sampling_checks(first) if "in the order" in one.words)
-    assert place.p == pytest.approx(8 * 2 * stats.t.sf(2 / math.sqrt(63 / 12 / 4 / 2), 3))  # 1.5 against 3.5
+    shift = 2 * stats.t.sf(2 / math.sqrt(63 / 12 / 4 / 2), 3)  # 1.5 against 3.5
+    assert place.p == pytest.approx(min(9 * shift, 1))
     assert (DOUBTED, REFUSED) == (0.01, 0.001)
-    late = eight(table=table(), position=np.array([1, 4, 5, 7]), judged=JUDGED[[1, 4, 5, 7], None])
+    late = eight(table=table(), values=judged[:, None], position=np.array([1, 4, 5, 7]),
+                 judged=judged[[1, 4, 5, 7], None])  # fmt: skip
     assert any("late in the order" in one.words for one in sampling_checks(late))
     assert sampling_checks(eight(n_all=4)) == []
     assert len(sampling_checks(eight())) == 5
     many = eight(n_all=3000, values=np.zeros((3000, 1)), position=np.arange(4), judged=np.ones((4, 1)))
     first = sampling_checks(replace(many, values=np.r_[np.ones(4), np.zeros(2996)][:, None]))
     assert [one.p for one in first] == pytest.approx([2 * 2 / math.comb(3000, 4)] * 2)
+
+
+def order_check(labelled, n_all: int) -> SamplingCheck:
+    """The check of the order of items named 1 to ``n_all``, some of them with a human label."""
+    names = sorted(map(str, range(1, n_all + 1)))
+    place = {name: i for i, name in enumerate(names)}
+    some = np.sort([place[str(i)] for i in labelled])
+    n, ones = np.arange(len(some)), np.ones((n_all, 1))
+    checks = eight(n_all=n_all, values=ones, position=some, judged=ones[some], row=n, person=0 * n, y=1.0 * n,
+                   weight=np.ones(len(n)), table=replace(table(), items=pl.DataFrame({"item": names})))  # fmt: skip
+    return next(one for one in sampling_checks(checks) if "in the order of the item names" in one.words)
+
+
+@pytest.mark.parametrize(
+    ("labelled", "n_all", "words"),
+    [
+        (range(1, 101), 1000, "they are early in the order of the item names"),
+        (range(1, 1001), 10_000, "they are early in the order of the item names"),
+        (range(1, 501), 3500, "they are early in the order of the item names"),
+        (range(901, 1001), 1000, "they are late in the order of the item names"),
+        (range(401, 551), 1000, "they are close together in the order of the item names, half of them at places 438 to "
+         "513 of 1,000"),
+        ([*range(1, 51), *range(951, 1001)], 1000, "they are far apart in the order of the item names, half of them at "
+         "places up to 25 or from 975 of 1,000"),
+    ],
+)  # fmt: skip
+def test_order_of_names_that_are_numbers_is_that_of_the_numbers(labelled, n_all, words):
+    found = order_check(labelled, n_all)
+    assert (found.words, found.p < 1e-20) == (words, True)
+
+
+def test_random_places_are_rarely_refused():
+    """Of 400 studies 20 are expected below .05, and 4 below .01."""
+    rng = np.random.default_rng(3)
+    # Two tests; the judge's only label is another, which triples the p-value.
+    p = np.array([order_check(1 + rng.choice(300, 60, replace=False), 300).p for _ in range(400)]) * 2 / 3
+    assert 6 <= (p < 0.05).sum() <= 36
+    assert (p < 0.01).sum() <= 11
 
 
 class Folder:

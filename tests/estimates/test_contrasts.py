@@ -422,6 +422,59 @@ def test_differences_cover_however_outputs_were_drawn(design):
     assert width <= 1.03 * alone
 
 
+def test_systems_without_a_shared_source_are_compared_by_all_their_outputs():
+    labels = two_systems(1, effect=0.3)
+    apart = labels.items.with_columns(source=pl.col("item"))
+    found = contrast(dataclasses.replace(labels, items=apart))
+    (one,) = found.contrasts
+    assert (one.n, one.n_all) == (160, 800)
+    assert one.found.estimate == pytest.approx(found.lines[0].found.estimate - found.lines[1].found.estimate)
+    assert one.judge.estimate == pytest.approx(found.lines[0].judge_only - found.lines[1].judge_only)
+    assert "adjusted for severity" not in found.summary()
+    assert " corrected (adjusted p" in found.summary()
+
+
+@pytest.mark.parametrize("clusters", [None, "document"])
+def test_judge_adds_nothing_if_annotators_labelled_all_items(clusters):
+    labels = two_systems(2, sources=60, labelled=60)
+    number = pl.col("source").str.slice(1).cast(pl.Int64) // 4
+    found = contrast(dataclasses.replace(labels, items=labels.items.with_columns(document=number)), clusters=clusters)
+    for one in (*found.lines, *found.contrasts):
+        each = [(x.estimate, x.low, x.high) for x in (one.found, one.humans_only)]
+        assert each[0] == pytest.approx(each[1], rel=1e-12)
+    assert [one.equivalent_labels for one in found.lines] == [0, 0]
+
+
+def test_shares_of_categories_are_compared_by_label():
+    """The shares of a label are the means of its indicator; of two labels, the difference of one is that of the other
+    with another sign, and both are one test."""
+    labels = two_systems(1, effect=0.5)
+    cut = pl.when(pl.col("label") > 0.6).then(pl.lit("good")).when(pl.col("label") > -0.4).then(pl.lit("fair"))
+    names = {"judges": ["judge"], "items": labels.items}
+    words = labels.labels.with_columns(label=cut.otherwise(pl.lit("bad")))
+    found = contrast(assay.Annotations.from_frame(words, scale="nominal:bad,fair,good", **names))
+    assert [(one.label, one.first, one.second) for one in found.contrasts] == [
+        (word, "new", "old") for word in ("bad", "fair", "good")
+    ]  # fmt: skip
+    row = found.table.filter(slice="new − old", quantity="good").row(0, named=True)
+    shares = {one.slice: one.found.estimate for one in found.lines if one.quantity == "good"}
+    assert row["estimate"] == pytest.approx(shares["new"] - shares["old"])
+    assert found.at(slice="new − old", quantity="good").estimate == row["estimate"]
+    assert "new − old, share of 'good': +0." in found.summary()
+    number = words.with_columns(label=(pl.col("label") == "good").cast(pl.Int64))
+    alone = contrast(assay.Annotations.from_frame(number, scale="0-1", **names)).contrasts[0]
+    assert (alone.humans_only.estimate, alone.judge.estimate) == pytest.approx(
+        (row["humans_only"], row["judge_only"])
+    )  # fmt: skip
+    p = sorted(one.p for one in found.contrasts)
+    holm = np.maximum.accumulate([min(p[0] * 3, 1), min(p[1] * 2, 1), p[2]])
+    assert sorted(one.p_adjusted for one in found.contrasts) == pytest.approx(holm)
+    two = words.with_columns(pl.col("label").replace("bad", "fair"))
+    first, second = contrast(assay.Annotations.from_frame(two, scale="nominal:fair,good", **names)).contrasts
+    assert first.found.estimate == pytest.approx(-second.found.estimate)
+    assert (first.p_adjusted, second.p_adjusted) == pytest.approx((second.p, second.p))
+
+
 # -- one difference by hand -----------------------------------------------------------------------------
 
 ONE = SystemContrast(
@@ -443,7 +496,7 @@ ONE = SystemContrast(
 )  # fmt: skip
 def test_contrast_sentence(given, words):
     text = contrast_sentence(dataclasses.replace(ONE, **given), 0.95, "holm")
-    assert text == f"new − old: {words} Judge only: +0.60 [0.50, 0.70]."
+    assert text == f"new − old: {words} Judge only: +0.60 [0.50, 0.70]. Humans only: +0.20 [−0.10, 0.50]."
 
 
 def test_contrast_sentence_without_adjustment():
@@ -452,7 +505,21 @@ def test_contrast_sentence_without_adjustment():
 
 def test_contrast_sentence_reports_length():
     text = contrast_sentence(dataclasses.replace(ONE, by_length=Estimate(0.2, 0.1, 0.3, 0.05)), 0.95, "holm")
-    assert text.endswith("Judge only: +0.60 [0.50, 0.70], of which +0.20 [0.10, 0.30] is associated with length.")
+    assert "Judge only: +0.60 [0.50, 0.70], of which +0.20 [0.10, 0.30] is associated with length. Humans" in text
+
+
+def test_contrast_sentence_names_severity_only_where_it_was_adjusted():
+    """Without a shared source, the judge's difference has no interval."""
+    one = dataclasses.replace(ONE, judge=Estimate(0.6, math.nan, math.nan, math.nan, "no shared source"))
+    assert contrast_sentence(one, 0.95, "holm") == (
+        "new − old: +0.30 [0.10, 0.50] corrected (adjusted p = 0.050); new is significantly higher. Judge only: +0.60. "
+        "Humans only: +0.20 [−0.10, 0.50]."
+    )
+    severe = dataclasses.replace(ONE, judge=missing("no judge"), adjusted_for="severity")
+    assert contrast_sentence(severe, 0.95, "holm") == (
+        "new − old: +0.30 [0.10, 0.50] adjusted for severity (adjusted p = 0.050); new is significantly higher. "
+        "Without adjustment: +0.20 [−0.10, 0.50]."
+    )
 
 
 def test_contrast_row():
@@ -590,6 +657,7 @@ def test_judge_only_difference_is_paired():
     unpaired, _ = judge_only_difference(*judged_pairs([2, 3, 4, 7], [1, 1, 1, math.nan]), 0.9)
     assert (unpaired.estimate, unpaired.standard_error) == pytest.approx((2, math.sqrt(2 / 2 / 3)))
     few, _ = judge_only_difference(*judged_pairs([2, 3, 4, 7], [1, 1, math.nan, math.nan]), 0.9)
+    assert (few.estimate, math.isnan(few.low)) == (4 - 1, True)
     assert few.reason == "the judge labelled outputs of both systems for fewer than 3 sources"
     # In two clusters: (−2 − 1) / 4 and (0 + 3) / 4 squared, twice over one degree of freedom.
     clusters = np.tile([0, 0, 1, 1], 2)

@@ -180,6 +180,8 @@ def test_random_raters_are_wider_and_one_tells_nothing():
 def test_slices_hold_together_and_are_wider():
     labels = checked_study(300, 3000)
     both = estimated(labels, by="language")
+    assert "Brackets: 95% confidence intervals, simultaneous for the 2 slices." in both.summary()
+    assert "Brackets: 95% confidence intervals." in estimated(labels).summary()
     assert both.table["slice"].to_list() == ["de", "en"]
     apart = estimated(labels.where(language="de")).table
     row = both.table.row(0, named=True)
@@ -309,6 +311,76 @@ def test_random_sample_is_rarely_refused_or_cautioned():
             refused += 1
     assert refused <= 1  # .001 each
     assert doubted <= 2  # at most .01 each
+
+
+def without_judge_labels(missing: float, n: int, *, by_label: bool = False, seed: int = 0) -> assay.Annotations:
+    """A judge's categories of 1,500 items, n of them labelled at random; some labels of the judge are missing, which
+    leaves no row of an item that humans did not label.
+
+    Parameters
+    ----------
+    missing : float
+        Share of the judge's labels; twice that in one language, none in the other.
+    by_label : bool
+        Whether items with the judge's label b are drawn twice as often.
+    """
+    rng = np.random.default_rng(seed)
+    n_all = 1500
+    y = rng.random(n_all) < 0.3
+    judged = np.where(rng.random(n_all) < 0.15, rng.random(n_all) < 0.5, y)
+    language = np.arange(n_all) % 2
+    given = rng.random(n_all) >= 2 * missing * language
+    odds = np.where(judged & by_label, 2.0, 1.0)
+    some = rng.choice(n_all, n, replace=False, p=odds / odds.sum())
+    item = np.array([f"k{x}" for x in rng.permutation(n_all)])
+    rows = [pl.DataFrame({"item": item[given], "annotator": "judge", "label": judged[given]})]
+    rows += [pl.DataFrame({"item": item[some], "annotator": who, "label": y[some]}) for who in ("ann", "bob")]
+    table = pl.concat(rows).with_columns(label=pl.when("label").then(pl.lit("b")).otherwise(pl.lit("a")))
+    about = pl.DataFrame({"item": item, "language": np.where(language == 1, "es", "en")})
+    return assay.read(table, judges=["judge"], scale="nominal:a,b", items=about)
+
+
+@pytest.mark.parametrize(("missing", "n"), [(0.0, 500), (0.06, 500), (0.1, 200), (0.1, 500), (0.15, 500)])
+def test_random_sample_is_not_refused_for_missing_judge_labels(missing, n):
+    found = [estimated(without_judge_labels(missing, n, seed=seed)) for seed in range(12)]
+    assert not any("likely" in one for each in found for one in each.cautions)
+    cautioned = [any("has no label for" in one for one in each.cautions) for each in found]
+    assert cautioned == [missing > 0] * 12
+
+
+def test_share_of_missing_judge_labels_is_reported_if_it_differs():
+    found = estimated(without_judge_labels(0.1, 500))
+    assert found.cautions[0] == (
+        "'judge' has no label for 49 of 500 human-labelled items (10%) and for 0 of 903 others (0%): items without "
+        "any label are missing from the table, or the human-labelled items are not a random sample."
+    )
+
+
+def test_items_without_any_label_are_counted_as_excluded():
+    """As above, in a wide table, which has a row for each of the 1,500 items."""
+    long = without_judge_labels(0.1, 500)
+    about = pl.DataFrame({"item": [f"k{x}" for x in range(1500)]})
+    labels = long.labels.pivot("annotator", index="item", values="label")
+    wide = about.join(labels, on="item", how="left").select("item", "judge", "ann", "bob")
+    read = assay.read(wide, layout="wide", judges=["judge"], scale="nominal:a,b")
+    found, before = estimated(read), estimated(long)
+    n = 1500 - before.run.facts["items"]
+    assert (n, found.run.facts["excluded"], before.run.facts["excluded"]) == (97, 97, None)
+    assert [str(one) for one in found.exclusions] == ["97 items: without a label of 'judge' and of the annotators"]
+    assert found.to_dict()["exclusions"][0]["count"] == 97
+    assert f"|items:{1500 - n}|excluded:97|labelled:500|" in found.signature
+    assert found.table.drop("reason").equals(before.table.drop("reason"))
+    # 10% of the labelled items and of all, so that there is nothing to say of the missing labels.
+    assert not any("has no label for" in one for one in found.cautions)
+    other = pl.DataFrame({"item": ["z"], "annotator": ["other"], "label": ["a"]})
+    more = assay.read(pl.concat([long.labels, other]), judges=["judge", "other"], scale="nominal:a,b")
+    assert estimated(more).run.facts["excluded"] == 1
+
+
+@pytest.mark.parametrize("missing", [0.0, 0.15])
+def test_sample_by_judge_label_is_refused_with_missing_labels(missing):
+    with pytest.raises(DesignError, match=r"'judge' labels \d+% of them and \d+% of all as a"):
+        estimated(without_judge_labels(missing, 500, by_label=True))
 
 
 def test_bad_input_is_a_sentence_each():

@@ -96,8 +96,9 @@ def test_shares_are_means_of_indicators_and_slices_are_simultaneous() -> None:
     )
     found = assay.estimate(labels, judges="random").at(quantity="yes")
     assert (found.estimate, found.high) == pytest.approx((yes.mean(), yes.mean() + half_width(yes.astype(float))))
-    sliced = assay.estimate(labels, judges="random", by="language").at(slice="en", quantity="yes")
-    en = yes[::2].astype(float)
+    by = assay.estimate(labels, judges="random", by="language")
+    assert "Brackets: 95% confidence intervals, simultaneous for the 2 slices." in by.summary()
+    sliced, en = by.at(slice="en", quantity="yes"), yes[::2].astype(float)
     assert sliced.high == pytest.approx(en.mean() + half_width(en, 0.975))
 
 

@@ -136,19 +136,24 @@ def test_alarm_reports_time_and_direction():
     assert found.alarm is not None
     assert 500 < found.alarm < 900
     assert abs(found.since - 500) < 60
-    assert ": the mean increased to " in found.summary()
-    assert "; estimated change point: label " in found.summary()
-    assert found.n_now == found.alarm - found.since + 1
-    assert found.now.estimate == pytest.approx(found.means[found.since - 1 : found.alarm].mean())
+    assert found.summary().startswith(
+        f"Alarm at label {found.alarm} of 2,000 after the baseline: the mean label increased. Estimated change point: "
+        f"label {found.since} after the baseline.\nSince the change point: mean label "
+    )
+    # All labels since then, not only those up to the alarm, which are those that raised it.
+    assert found.n_now == 2000 - found.since + 1
+    assert found.now.estimate == pytest.approx(found.means[found.since - 1 :].mean())
+    assert found.now.estimate == pytest.approx(0.7, abs=0.04)
     assert found.detector_values[found.alarm - 1] >= 1 > found.detector_values[found.alarm - 2]
     assert found.now.low < 0.7 < found.now.high
+    assert (found.alarm_at, found.since_at, found.share_of) == (None, None, None)
     assert found.plot().figure is not None
 
 
 def test_no_alarm_is_said_with_how_near_it_was():
     found = assay.monitor(stream(2), baseline=800)
     assert found.alarm is None
-    assert "No alarm after 700 labels" in found.summary()
+    assert "No alarm in 700 labels after the baseline" in found.summary()
 
 
 def test_more_labels_change_nothing_of_before():
@@ -177,6 +182,32 @@ def test_gap_and_share_are_monitored():
     one = assay.monitor(labels, share_of=1, baseline=2000)
     assert one.alarm is not None
     assert one.base.estimate == pytest.approx(0.4, abs=0.05)
+
+
+def test_alarm_names_the_label_and_its_place_in_the_order_column():
+    labels = stream(1, 4000, shift=0.3, at=2500)
+    words = labels.labels.with_columns(label=pl.when(pl.col("label") == 1).then(pl.lit("yes")).otherwise(pl.lit("no")))
+    weeks = labels.items.select("item", week=pl.lit("week ") + (pl.col("time") // 500 + 10).cast(pl.String))
+    named = assay.read(words, judges=["judge"], scale="nominal:no,yes", items=weeks)
+    found = assay.monitor(named, baseline=2000, order="week")
+    changed = "week 15" if found.since > 500 else "week 14"
+    assert (found.share_of, found.alarm_at, found.since_at) == ("yes", "week 15", changed)
+    text = found.summary()
+    assert f"Alarm at label {found.alarm} of 2,000 after the baseline (week week 15): the share of 'yes' " in text
+    assert f"Estimated change point: label {found.since} after the baseline (week {changed})." in text
+    assert f"Since the change point: share of 'yes' {found.now.estimate:.2f} [" in text
+    assert f"Baseline: share of 'yes' {found.base.estimate:.2f} [" in text
+    no = assay.monitor(named, baseline=2000, share_of="no")
+    assert "the share of 'no' decreased." in no.summary()
+    gap = assay.monitor(named, baseline=600, watch="gap")
+    assert "share of 'yes' (judge − humans) " in gap.summary()
+
+
+def test_order_of_documents_is_that_of_their_first_item():
+    labels = stream(1, 4000, shift=0.3, at=2500, documents=2)
+    found = assay.monitor(labels, baseline=1000, order="time", clusters="document")
+    assert found.alarm is not None
+    assert (found.unit, found.alarm_at) == ("document", str(2 * (1000 + found.alarm - 1)))
 
 
 def test_order_uses_column():
@@ -241,7 +272,7 @@ def test_values_of_a_known_baseline_and_of_the_gap():
     assert (found.base.estimate, found.base.reason, found.n_base, found.n_now) == (0.4, "known value", 0, 900)
     assert found.now.estimate == pytest.approx(judge.mean())
     words = found.summary()
-    assert "Baseline: 0.4 (known)." in words
+    assert "Baseline: mean label 0.4 (known)." in words
     assert "False-alarm probability at most 0.05 over 5,000 labels, valid under continuous monitoring." in words
     assert f"(detector never above {100 * found.detector_values.max():.0f}% of its threshold)." in words
     gap = assay.monitor(labels, watch="gap", baseline=100)

@@ -103,8 +103,8 @@ def test_half_widths_by_labelled_items():
 
 def monitor_of(values, **when):
     run = Run("monitor", MonitorSettings(), "")
-    return Monitor(**when, base=one(0.5), now=one(0.5), n_base=9, n_now=9, detector_values=values, means=values,
-                   unit="item", run=run)  # fmt: skip
+    return Monitor(**when, alarm_at=None, since_at=None, share_of=None, base=one(0.5), now=one(0.5), n_base=9, n_now=9,
+                   detector_values=values, means=values, unit="item", run=run)  # fmt: skip
 
 
 def test_monitor_plot_draws_detector_and_alarm():

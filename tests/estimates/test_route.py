@@ -63,6 +63,27 @@ def test_route_gives_confident_items_to_good_judge():
     assert "Human queue" in words
 
 
+def test_items_without_judge_label_are_in_the_human_queue_and_count_in_the_shares():
+    """Of 1,000 items of a wide table, the judge labels 900; of the others, people label 40, and 60 have no label."""
+    rng = np.random.default_rng(1)
+    truth = rng.integers(0, 2, 1000)
+    there = np.arange(1000) < 300
+    wide = {"id": [f"i{i:04d}" for i in range(1000)]}
+    wide |= {f"ann_{p}": np.where(there, truth, -1) for p in range(3)} | {"judge": truth}
+    frame = pl.DataFrame(wide).with_columns(pl.col("^ann_.*$").replace(-1, None))
+    gone = (np.arange(1000) >= 260) & (np.arange(1000) < 360)
+    frame = frame.with_columns(judge=pl.when(pl.Series(gone)).then(None).otherwise("judge"))
+    labels = assay.read(frame, layout="wide", item="id", columns=["ann_0", "ann_1", "ann_2", "judge"], judges=["judge"],
+                        scale="0-1", items=pl.DataFrame({"item": wide["id"], "sure": rng.random(1000)}))  # fmt: skip
+    assert (labels.n_items, labels.unlabelled.height) == (940, 60)
+    found = assay.route(labels, signal="sure", epsilon=0.1)
+    assert (found.share, found.n_all, found.run.facts["items"]) == (0.9, 1000, 1000)
+    assert found.curve["share"].max() == 0.9
+    queues = found.decide()
+    assert queues.filter(queue="human")["item"].sort().to_list() == frame["id"].filter(pl.Series(gone)).to_list()
+    assert "Human queue: 100 of 1,000 items, 100 of them without a label or signal of the judge." in found.summary()
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("seeds", [6, pytest.param(20, marks=pytest.mark.slow)])
 @pytest.mark.parametrize(("judge", "share"), [("holds", 1), ("fails", 0)])
@@ -289,10 +310,12 @@ def test_route_sentences_and_decisions():
         "Judge share 40% (items with 'sure' of at least 7): on these items m's agreement with humans is at most 0.1 "
         "below agreement among humans (difference + margin: 0.15 [0.05, 0.25], p = 0.004; 1,200 human-labelled items). "
         "Probability of choosing a share that violates the margin: at most 0.05.",
-        "Human queue: 1,800 of 3,000 items. Cost: 3,600 instead of 6,000.",
+        "Human queue: 1,800 of 3,000 items, 1 of them without a label or signal of the judge. Cost: 3,600 instead of "
+        "6,000.",
     ]
     assert made(0.4, 7.0, 3600.0).decide()["queue"].to_list() == ["judge", "judge", "human", "human", "human"]
     assert route_lines(made(1.0, 1.0, 6000.0))[0].startswith("Judge share 100%: on these items m's agreement")
+    signals = signals.drop_nulls()
     assert route_lines(made(1.0, 1.0, 6000.0))[1] == "Human queue: 0 of 3,000 items. Cost: 6,000 instead of 6,000."
     assert route_lines(made(0.0, np.inf, 6000.0)) == [
         "Judge share 0%: the margin is not demonstrated for any share. All items go to annotators."

@@ -120,6 +120,9 @@ class Annotations:
         The source of the labels, exclusions and assumptions.
     names : mapping
         The user's names of columns with a role, and the role: ``{"worker": "annotator"}``.
+    unlabelled : polars.DataFrame, optional
+        Items of the source without any label, one row each: ``item``, and other columns if they are known. None if all
+        of its items have labels.
     """
 
     labels: pl.DataFrame
@@ -129,6 +132,7 @@ class Annotations:
     conditions: tuple[str, ...] = ()
     reading: Reading = field(default_factory=Reading)
     names: Mapping[str, str] = field(default_factory=dict)
+    unlabelled: pl.DataFrame | None = None
 
     # -- construction ---------------------------------------------------------------------------
 
@@ -281,10 +285,27 @@ class Annotations:
             if name in table.conditions:
                 who = table.labels["annotator"]
                 keep |= ~who.is_in(who.filter(column.is_not_null()).unique().implode()).to_numpy()
-            table = table._keep_rows(keep if at is None else keep[at])
+            table = table._keep_rows(keep if at is None else keep[at])._where_unlabelled(name, wanted)
             if name == "scale" and name in table.conditions and len(wanted) == 1:
                 table = table._on_scale(str(wanted[0]))
         return table
+
+    def _where_unlabelled(self, name: str, wanted: Sequence[Any]) -> Annotations:
+        """The same with the items without labels that have one of these values, in a column of the items."""
+        name = self.column_name(name)
+        if self.unlabelled is None or name in self.annotators.columns or name in (*KEY[2:], *self.conditions):
+            return self
+        if name not in self.unlabelled.columns:
+            return self._share_codes(replace(self, unlabelled=None), *self._codes)
+        rest = self.unlabelled.filter(pl.Series(_are_among(self.unlabelled[name], wanted)))
+        return self._share_codes(replace(self, unlabelled=rest if rest.height else None), *self._codes)
+
+    def with_unlabelled(self, items: pl.DataFrame) -> Annotations:
+        """Return the same labels with more items, of which those without any label are `unlabelled`."""
+        known = [items] if self.unlabelled is None else [items, self.unlabelled]
+        rest = pl.concat(known, how="diagonal_relaxed").unique("item", keep="first", maintain_order=True)
+        rest = rest.join(self.items, on="item", how="anti", maintain_order="left")
+        return self._share_codes(replace(self, unlabelled=rest if rest.height else None), *self._codes)
 
     def of_kind(self, *kinds: str) -> Annotations:
         """Return the labels of the criteria on these kinds of scale; all of them if none, or all, are on these."""
@@ -318,7 +339,9 @@ class Annotations:
         ('gpt',)
         """
         made = joined(self, other, match)
+        rest = made.pop("unlabelled")
         table: Annotations = Annotations.from_frame(made.pop("frame"), **made)
+        table = table if rest is None else table.with_unlabelled(rest)
         return replace(table, names={**other.names, **self.names})
 
     def _on_scale(self, name: str) -> Annotations:
@@ -712,7 +735,7 @@ class Annotations:
 def from_frame(frame: Any, settings: FrameSettings) -> Annotations:
     """Return the one table from a long frame, as `Annotations.from_frame` does."""
     parts = table_parts(frame, settings)
-    made = Annotations(*parts[:7])
+    made = Annotations(*parts[:7], unlabelled=parts.unlabelled)
     made._codes.update(parts.codes)
     key = [k for k in (*KEY, *made.conditions) if k in made.labels.columns]
     if any_twice(made._row_order[1] if key == ["item", "annotator"] else made._cells(key)):

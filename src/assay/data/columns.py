@@ -248,6 +248,8 @@ class Reading:
     left_out: tuple[str, ...] = ()
     """Item columns with labels of annotators whom ``columns=...`` leaves out: they are not known of an item without
     reading it."""
+    with_items: bool = False
+    """Whether the table of items is that of the source: its items without a label belong to the study."""
     split_detected: bool = False
     """Whether item ids were split into item and criterion because all of them show this structure."""
 
@@ -429,6 +431,8 @@ class Parts(NamedTuple):
     """Items, annotators and criteria as numbers."""
     rows: pl.Series
     """The row of each label in the source."""
+    unlabelled: pl.DataFrame | None
+    """Items whose rows have no label."""
 
 
 def table_parts(frame: Any, settings: FrameSettings) -> Parts:
@@ -455,7 +459,8 @@ def table_parts(frame: Any, settings: FrameSettings) -> Parts:
     rest = [c for c in table.columns if c not in (*KEY, "label", "kind", "_row")]
     order = [k for k in (*KEY[:3], "label", *KEY[3:]) if k in table.columns] + rest
     reading = sheet.reading.add_notes(*sheet.notes)
-    return Parts(table.select(order), items, people, scales, declared, reading, names, sheet.ids, table["_row"])
+    return Parts(table.select(order), items, people, scales, declared, reading, names, sheet.ids, table["_row"],
+                 sheet.unlabelled_items())  # fmt: skip
 
 
 class _Sheet:
@@ -472,6 +477,10 @@ class _Sheet:
         self.notes: list[str] = []
         self.silent: tuple[str, ...] = ()
         """Annotators without any label."""
+        self.bare: pl.Series | None = None
+        """Items of rows without a label, if there are such rows."""
+        self.without_label: pl.DataFrame | None = None
+        """Items of the table of items without a label."""
         self.pairs_are_items = False
         """Whether the item now consists of the question and the pair of systems."""
         items = settings.items
@@ -684,6 +693,7 @@ class _Sheet:
         if blank.any():
             keep = (~blank).to_numpy()
             there = self.ids["annotator"].names.to_list()
+            self.bare = self.ids["item"].where(blank.to_numpy()).names
             self.table, self.ids = self.table.filter(~blank), {n: one.where(keep) for n, one in self.ids.items()}
             left = set(self.ids["annotator"].names.to_list())
             self.silent = tuple(name for name in there if name not in left)
@@ -732,9 +742,21 @@ class _Sheet:
         if self.items is None:
             return frame
         about = self._match_rows(self.items, "item")
-        if unlabelled := about.join(frame, on="item", how="anti").height:
-            self.notes.append(f"{counted(unlabelled, 'item')} of the item table without a label, ignored")
+        self.without_label = about.join(frame, on="item", how="anti", maintain_order="left")
+        if unlabelled := self.without_label.height:
+            of = "" if self.reading.with_items else " of the item table"
+            self.notes.append(f"{counted(unlabelled, 'item')}{of} without a label")
         return frame.join(about, on="item", how="left", maintain_order="left")
+
+    def unlabelled_items(self) -> pl.DataFrame | None:
+        """Return the items of the source without a label; None if there are none, or if pairs of systems are items."""
+        found = [self.without_label] if self.without_label is not None and self.reading.with_items else []
+        if self.bare is not None:
+            rest = self.bare.filter(~self.bare.is_in(self.ids["item"].names.implode()))
+            found.append(pl.DataFrame({"item": rest}, schema={"item": pl.String}))
+        if not any(one.height for one in found) or self.pairs_are_items or self.settings.splitting is not None:
+            return None
+        return pl.concat(found, how="diagonal_relaxed").unique("item", keep="first", maintain_order=True)
 
     def _match_rows(self, about: pl.DataFrame, role: str) -> pl.DataFrame:
         """Spell the names of an additional table as the labels spell them."""

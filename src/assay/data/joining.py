@@ -159,8 +159,16 @@ def joined(first: Any, second: Any, match: Match) -> dict[str, Any]:
         "judges": list(dict.fromkeys((*first.judges, *second.judges))),
         "items": _about(known[0], known[1], "item"), "annotator_table": people if people.width > 1 else None,
         "conditions": list(dict.fromkeys((*first.conditions, *second.conditions))), "spelling": "apart", "exclude": (),
-        "reading": reading,
+        "reading": reading, "unlabelled": _without_labels(first, second, names),
     }  # fmt: skip
+
+
+def _without_labels(first: Any, second: Any, names: Mapping[str, str]) -> pl.DataFrame | None:
+    """The items that one of the tables has without a label."""
+    found = [] if first.unlabelled is None else [first.unlabelled]
+    if second.unlabelled is not None:
+        found.append(second.unlabelled.with_columns(rename_ids(second.unlabelled["item"], names)))
+    return pl.concat(found, how="diagonal_relaxed") if found else None
 
 
 def _with_criteria(first: Any, second: Any, others: pl.DataFrame) -> tuple[list[pl.DataFrame], str | None]:

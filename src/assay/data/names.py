@@ -383,9 +383,24 @@ def natural(names: Iterable[Any]) -> tuple[Any, ...]:
     return tuple(sorted(values, key=lambda v: ([_piece(p) for p in re.split(r"(\d+)", str(v))], str(v))))
 
 
+LONGEST_NUMBER = 15
+"""Digits of the longest number in a name that is sorted as a number."""
+
+
+def natural_places(names: pl.Series) -> NDArray[np.int64]:
+    """Return the place of each name in natural order, from 0: (names,)."""
+    padded = names.str.replace_all(r"[0-9]+", "0" * (LONGEST_NUMBER - 1) + "$0")
+    padded = padded.str.replace_all(rf"0*([0-9]{{{LONGEST_NUMBER},}})", "$1")
+    both = pl.DataFrame({"padded": padded, "name": names})
+    order = both.select(pl.arg_sort_by("padded", "name")).to_series().to_numpy()
+    places = np.empty(len(order), dtype=np.int64)
+    places[order] = np.arange(len(order))
+    return places
+
+
 def _piece(piece: str) -> tuple[int, str]:
     # str.isdecimal, not int(): digits of other scripts and of great length are names, not numbers.
-    return (int(piece), "") if piece.isascii() and piece.isdecimal() and len(piece) < 16 else (-1, piece)
+    return (int(piece), "") if piece.isascii() and piece.isdecimal() and len(piece) <= LONGEST_NUMBER else (-1, piece)
 
 
 # -- names of items, annotators and criteria -------------------------------------------------------

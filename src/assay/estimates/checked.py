@@ -18,10 +18,11 @@ from scipy.special import gammaln, stdtr
 
 from assay.data.annotations import Annotations, Answers, Repeats, digest_of_columns
 from assay.data.chunked.chunks import Chunks
-from assay.data.names import natural
+from assay.data.names import natural, natural_places
 from assay.data.ratings import Ratings, cluster_codes
 from assay.data.scales import Scale
 from assay.errors import DataError, DesignError, counted, listing, unknown, unknown_judge
+from assay.estimates import words
 from assay.estimates.difference import Checked, JudgeMean, sum_at
 from assay.estimation.resampling import gather
 from assay.estimation.result import Exclusion, fingerprint_with
@@ -297,23 +298,35 @@ class SpotChecks:
         """Return some of the items, (items,): a slice."""
         assert self.counts is None
         place = np.cumsum(keep) - 1
-        mine = keep[self.position]
-        labels = mine[self.row]
-        at = np.cumsum(mine) - 1
+        made = self._where_labelled(keep[self.position])
         return replace(
-            self,
+            made,
             n_all=int(keep.sum()),
             values=self.values[keep],
-            position=place[self.position[mine]],
-            row=at[self.row[labels]],
-            person=self.person[labels],
-            y=self.y[labels],
-            judged=self.judged[mine],
-            weight=self.weight[mine],
+            position=place[made.position],
             cluster=None if self.cluster is None else _dense(self.cluster[keep]),
             stratum=None if self.stratum is None else _dense(self.stratum[keep]),
             columns={c: s.filter(pl.Series(keep)) for c, s in self.columns.items()},
         )
+
+    def _where_labelled(self, keep: Bools) -> SpotChecks:
+        """The same with some of the labelled items, (n,)."""
+        labels, at = keep[self.row], np.cumsum(keep) - 1
+        return replace(
+            self, position=self.position[keep], row=at[self.row[labels]], person=self.person[labels],
+            y=self.y[labels], judged=self.judged[keep], weight=self.weight[keep],
+        )  # fmt: skip
+
+    def judged_by(self, j: int) -> SpotChecks:
+        """Return the items, or the rows of a folder in chunks, with a label of one of the judges."""
+        there = np.isfinite(self.values[:, j])
+        if there.all():
+            return self
+        if self.counts is None:
+            return self.where(there)
+        counts = self.counts[there]
+        made = self._where_labelled(np.isfinite(self.judged[:, j]))
+        return replace(made, values=self.values[there], counts=counts, n_all=int(counts.sum()))
 
     def present(self) -> SpotChecks:
         """Return the checks without annotators who labelled fewer than two of these items."""
@@ -493,22 +506,59 @@ class SamplingCheck:
 def sampling_checks(checks: SpotChecks, *, skip: Sequence[str | None] = ()) -> list[SamplingCheck]:
     """Compare the labelled items with all items: the judge's labels, the columns of the items, the order of names.
 
-    P-values are adjusted (Bonferroni); the smallest comes first.
+    Each is compared on items with a judge's label: items without one are often absent from a table if humans did not
+    label them either. P-values are adjusted (Bonferroni); the smallest comes first.
     """
     if checks.n >= checks.n_all:
         return []
-    found = [*_check_judges(checks)]
+    found, order = _check_judges(checks), list[SamplingCheck]()
     if checks.table is not None:
-        last = checks.n_all - 1
-        place: Floats = checks.position.astype(float)
-        early = "early" if float(place @ _share(checks)) < last / 2 else "late"
-        words = f"they are {early} in the order of the item names"
-        found.append(_measure_shift(checks, place - last / 2, last * (last + 2) / 12, words))
-        for name in checks.table.items.columns[1:]:
-            if name not in skip:
-                found += _check_column(checks, checks.table.items[name], name)
-    known = [one for one in found if math.isfinite(one.p)]
-    return sorted((SamplingCheck(min(one.p * len(known), 1.0), one.words) for one in known), key=lambda one: one.p)
+        there: Bools = np.asarray(np.isfinite(checks.values).any(axis=1))
+        items = checks.table.items.filter(pl.Series(there))
+        known = checks if there.all() else checks.where(there)
+        if 0 < known.n < known.n_all:
+            order = _check_order(known, items["item"])
+            for name in items.columns[1:]:
+                if name not in skip:
+                    found += _check_column(known, items[name], name)
+    tested = [one for one in (*found, *order) if math.isfinite(one.p)]
+    if len(order) > 1:  # two tests of one thing: the first is easier to understand
+        tested.remove(order[1] if order[0].p * len(tested) < REFUSED or order[0].p <= order[1].p else order[0])
+    number = len(tested) + (len(order) > 1)
+    return sorted((SamplingCheck(min(one.p * number, 1.0), one.words) for one in tested), key=lambda one: one.p)
+
+
+def missing_check(checks: SpotChecks, further: int) -> SamplingCheck:
+    """Compare the share of the labelled items without a label of the (first) judge with that of all items.
+
+    Parameters
+    ----------
+    further : int
+        Items without any label, which are not in the arrays.
+    """
+    everywhere, here = ~np.isfinite(checks.values[:, 0]), ~np.isfinite(checks.judged[:, 0])
+    k, n, n_all = int(here.sum()), checks.n, checks.n_all + further
+    text = words.missing_judge_labels(checks.judges[0], (k, n), (checks.n_unjudged + further - k, n_all - n))
+    everywhere = np.concatenate([everywhere, np.ones(further, dtype=bool)])
+    return _level(replace(checks, n_all=n_all), everywhere, here, text)
+
+
+def _check_order(checks: SpotChecks, names: pl.Series) -> list[SamplingCheck]:
+    """Test the mean and the spread of the places of the labelled items in the natural order of the names."""
+    last = checks.n_all - 1
+    place = natural_places(names)[checks.position].astype(float)
+    share, variance = _share(checks), last * (last + 2) / 12
+    mean = float(share @ place)
+    early = "early" if mean < last / 2 else "late"
+    shift = _measure_shift(checks, place - last / 2, variance, f"they are {early} in the order of the item names")
+    # Of the squared distance of a uniform number from the mean, on a line of length 1: 1/80 − 1/144.
+    off = (place - mean) ** 2 - variance
+    low, high = (f"{int(one) + 1:,}" for one in np.quantile(place, (0.25, 0.75), method="inverted_cdf"))
+    how = f"close together in the order of the item names, half of them at places {low} to {high} of"
+    if float(share @ off) > 0:
+        how = f"far apart in the order of the item names, half of them at places up to {low} or from {high} of"
+    spread = _measure_shift(checks, off, variance**2 * 4 / 5, f"they are {how} {checks.n_all:,}")
+    return [one for one in (shift, spread) if math.isfinite(one.p)]
 
 
 def _share(checks: SpotChecks) -> Floats:
@@ -518,22 +568,23 @@ def _share(checks: SpotChecks) -> Floats:
 def _check_judges(checks: SpotChecks) -> list[SamplingCheck]:
     found = []
     for j, judge in enumerate(checks.judges):
-        everywhere, here = checks.values[:, j], checks.judged[:, j]
-        known = everywhere[np.isfinite(everywhere)]
+        part = checks.judged_by(j)
+        if not 0 < part.n < part.n_all:
+            continue
+        everywhere, here = part.values[:, j], part.judged[:, j]
         different: Floats | Ints = np.empty(0)
         if checks.categories is not None:
-            different = np.flatnonzero(np.bincount(known.astype(np.int64)))
+            different = np.flatnonzero(np.bincount(everywhere.astype(np.int64)))
         elif len(everywhere) < MOST_SORTED:
-            different = np.unique(known)
+            different = np.unique(everywhere)
         if checks.categories is None and not 0 < len(different) <= MOST_LEVELS:
-            mean = np.nanmean(here) if np.isfinite(here).any() else 0.0
-            found.append(_test_mean(checks, everywhere, here, f"the mean label of '{judge}' is {mean:.3g} on them and "
-                                 f"{_mean(everywhere, checks.counts):.3g} on all"))  # fmt: skip
+            text = f"the mean label of '{judge}' is {here.mean():.3g} on them and "
+            found.append(_test_mean(part, everywhere, here, f"{text}{_mean(everywhere, part.counts):.3g} on all"))
             continue
         for value in different:
             word = checks.categories[int(value)] if checks.categories is not None else f"{value:g}"
-            words = f"'{judge}' labels {{}} of them and {{}} of all as {word}"
-            found.append(_level(checks, everywhere == value, here == value, words))
+            text = f"'{judge}' labels {{}} of them and {{}} of all as {word}"
+            found.append(_level(part, everywhere == value, here == value, text))
     return found
 
 
@@ -543,8 +594,8 @@ def _check_column(checks: SpotChecks, column: pl.Series, name: str) -> list[Samp
         here = given[checks.position]
         if not np.isfinite(here).any():
             return []
-        words = f"the mean of '{name}' is {np.nanmean(here):.3g} on them and {np.nanmean(given):.3g} on all"
-        return [_test_mean(checks, given, here, words)]
+        text = f"the mean of '{name}' is {np.nanmean(here):.3g} on them and {np.nanmean(given):.3g} on all"
+        return [_test_mean(checks, given, here, text)]
     if column.dtype.is_nested() or column.n_unique() > MOST_LEVELS:
         return []
     texts = column.cast(pl.String)
@@ -557,10 +608,10 @@ def _check_column(checks: SpotChecks, column: pl.Series, name: str) -> list[Samp
     return found
 
 
-def _level(checks: SpotChecks, everywhere: Bools, here: Bools, words: str) -> SamplingCheck:
+def _level(checks: SpotChecks, everywhere: Bools, here: Bools, template: str) -> SamplingCheck:
     """Test the share of a level: the exact hypergeometric tail if items were sampled with equal probabilities."""
     count = float(everywhere.sum() if checks.counts is None else checks.counts[everywhere].sum())
-    text = words.format(f"{100 * here.mean():.0f}%", f"{100 * count / checks.n_all:.0f}%")
+    text = template.format(f"{100 * here.mean():.0f}%", f"{100 * count / checks.n_all:.0f}%")
     if (checks.weight == checks.weight[0]).all() and checks.cluster is None:
         return SamplingCheck(_hypergeometric(int(here.sum()), checks.n, round(count), checks.n_all), text)
     share = count / checks.n_all
@@ -585,15 +636,15 @@ def _mean(values: Floats, counts: Floats | None) -> float:
     return float(np.average(values[there], weights=None if counts is None else counts[there]))
 
 
-def _test_mean(checks: SpotChecks, everywhere: Floats, here: Floats, words: str) -> SamplingCheck:
+def _test_mean(checks: SpotChecks, everywhere: Floats, here: Floats, text: str) -> SamplingCheck:
     """Test whether the labelled items have the mean of all."""
     mean, there = _mean(everywhere, checks.counts), np.isfinite(everywhere)
     counts = None if checks.counts is None else checks.counts[there]
     variance = float(np.average((everywhere[there] - mean) ** 2, weights=counts))
-    return _measure_shift(checks, np.asarray(np.where(np.isfinite(here), here - mean, 0.0)), variance, words)
+    return _measure_shift(checks, np.asarray(np.where(np.isfinite(here), here - mean, 0.0)), variance, text)
 
 
-def _measure_shift(checks: SpotChecks, off: Floats, variance: float, words: str) -> SamplingCheck:
+def _measure_shift(checks: SpotChecks, off: Floats, variance: float, text: str) -> SamplingCheck:
     """Test the difference of the weighted mean of the labelled items from that of all, in standard errors.
 
     Parameters
@@ -612,10 +663,10 @@ def _measure_shift(checks: SpotChecks, off: Floats, variance: float, words: str)
     even = (checks.weight == checks.weight[0]).all() and checks.cluster is None and checks.stratum is None
     error = math.sqrt(variance / checks.n * (1 - checks.n / checks.n_all) if even else float(each @ each))
     if error <= 1e-9 * math.sqrt(variance):  # equal by the weights, up to rounding
-        return SamplingCheck(math.nan, words)
+        return SamplingCheck(math.nan, text)
     units = checks.n if checks.cluster is None else len(np.unique(checks.cluster[checks.position]))
     p = 2 * stdtr(max(units - 1, 1), -abs(float(_share(checks) @ off)) / error)
-    return SamplingCheck(float(p), words)
+    return SamplingCheck(float(p), text)
 
 
 def judge_of(labels: Annotations, named: str | None) -> str:

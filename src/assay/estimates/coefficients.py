@@ -110,7 +110,7 @@ def corrected_coefficients(
     Parameters
     ----------
     judged : (items,) float
-        The judge's label of every item.
+        The judge's label of every item; NaN if it is missing.
     position : (n,) int
         The labelled items, a random sample.
     human : (n,) float
@@ -129,18 +129,28 @@ def corrected_coefficients(
             f"{counted(p, 'coefficient')} require {ITEMS_A_COLUMN * p} labelled items ({ITEMS_A_COLUMN} each); there "
             f"are {n}", option="regress",
         )  # fmt: skip
-    if np.linalg.matrix_rank(x[position] / np.maximum(np.abs(x).max(axis=0), 1e-300)) < p:
+    # Of a random sample, the items with a judge's label are a random sample of all items with one.
+    there = np.isfinite(judged)
+    both = there[position]
+    if int(both.sum()) < ITEMS_A_COLUMN * p:
+        raise DesignError(
+            f"{counted(p, 'coefficient')} require {ITEMS_A_COLUMN * p} labelled items that the judge labelled; there "
+            f"are {int(both.sum())}", option="regress",
+        )  # fmt: skip
+    if np.linalg.matrix_rank(x[position[both]] / np.maximum(np.abs(x).max(axis=0), 1e-300)) < p:
         raise DesignError("the labelled items have too few different values of the columns", option="regress")
-    everywhere = LinearFit.of(x, judged)
-    here, own = LinearFit.of(x[position], judged[position]), LinearFit.of(x[position], human)
+    everywhere = LinearFit.of(x[there], judged[there])
+    here, own = LinearFit.of(x[position[both]], judged[position[both]]), LinearFit.of(x[position], human)
     units = np.arange(len(x)) if unit is None else unit
     n_units = len(np.unique(units[position]))
     df = n - p if unit is None else n_units - 1
     found = []
     for k, name in enumerate(regressors.names):
-        u, v = own.influence[:, k], here.influence[:, k]
+        u, v = own.influence[:, k], np.zeros(n)
+        v[both] = here.influence[:, k]
         weight = tune_lambda(*(_sums(units[position], one) for one in (u, v)), clip=False)
-        whole = weight * everywhere.influence[:, k]
+        whole = np.zeros(len(x))
+        whole[there] = weight * everywhere.influence[:, k]
         whole[position] += u - weight * v
         value = float(weight * everywhere.values[k] + own.values[k] - weight * here.values[k])
         corrected = _estimate(value, _sums(units, whole), df, confidence)

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import combinations
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from scipy.special import stdtrit
@@ -47,7 +47,11 @@ class SystemContrast:
     n : int
         Sources with human labels.
     n_all : int
-        All sources.
+        All sources of either system.
+    label : str or None
+        The label whose shares are compared; None for means.
+    adjusted_for : str or None
+        ``severity`` if labels are humans' only, and the difference is adjusted for the severity of the annotators.
     """
 
     first: str
@@ -60,6 +64,8 @@ class SystemContrast:
     n: int
     n_all: int
     p_adjusted: float = field(default=math.nan)
+    label: str | None = None
+    adjusted_for: Literal["severity"] | None = None
 
     def adjusted(self, p: float) -> SystemContrast:
         """Return the contrast with an adjusted p-value."""
@@ -67,9 +73,10 @@ class SystemContrast:
 
     def row(self) -> dict[str, Any]:
         """Return its row of the table."""
-        only = self.humans_only
+        only, systems = self.humans_only, f"{self.first} − {self.second}"
+        named = (None, systems) if self.label is None else (systems, self.label)
         return {
-            "slice": None, "quantity": f"{self.first} − {self.second}", **self.found.row(), "n": self.n,
+            "slice": named[0], "quantity": named[1], **self.found.row(), "n": self.n,
             "items": self.n_all, "judge_only": self.judge.estimate, "humans_only": only.estimate,
             "humans_only_low": only.low, "humans_only_high": only.high, "equivalent_labels": None, "weight": None,
             "reason": self.found.reason, "p": self.p, "p_adjusted": self.p_adjusted,
@@ -165,8 +172,8 @@ def contrast_systems(
             corrected_difference(x, y, pairing, confidence) for x, y in ((first, second), (first.alone, second.alone))
         )
         p = corrected.p(0.0) if math.isfinite(corrected.low) else math.nan
-        n, both = int((first.labelled | second.labelled).sum()), int((first.judged & second.judged).sum())
-        found.append(SystemContrast(a, b, corrected, alone, judge, by_length, p, n, both))
+        n, n_all = (int((x | y).sum()) for x, y in ((first.labelled, second.labelled), (first.judged, second.judged)))
+        found.append(SystemContrast(a, b, corrected, alone, judge, by_length, p, n, n_all))
     return found
 
 
@@ -229,7 +236,7 @@ def _means(one: Outputs, pairing: SourcePairs, weight: float) -> SystemMean:
 
     def at(one_weight: float, without: SystemMean | None) -> SystemMean:
         found = difference(drawn, checks.y, judged, one_weight)
-        line = math.sqrt((checks.n - 1) / max(checks.n - 2, 1) if without is not None else 1.0)
+        line = math.sqrt((checks.n - 1) / max(checks.n - 2, 1) if one_weight else 1.0)
         e, everywhere = drawn.apart(found.contributions * line)
         phi = sum_at(here, e, n_units)
         cells = np.full((n_units, 1), math.nan)
@@ -347,7 +354,8 @@ def judge_only_difference(
     n = int(known.sum())
     none = missing("no column of lengths")
     if n < 3:
-        return missing("the judge labelled outputs of both systems for fewer than 3 sources"), none
+        value = float(np.nanmean(first[0].values[:, 0]) - np.nanmean(second[0].values[:, 0]))
+        return without_interval(value, "the judge labelled outputs of both systems for fewer than 3 sources"), none
     pairs = d[known]
     if np.ptp(pairs) ** 2 <= ROUNDED * max(1.0, float(pairs @ pairs)):
         n_units = len(np.unique(pairing.unit_of_source[known]))

@@ -7,8 +7,8 @@ formulas are in `difference`, the arrays in `checked`, the differences of system
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
-from dataclasses import KW_ONLY, dataclass, field
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import KW_ONLY, dataclass, field, replace
 from itertools import combinations
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
@@ -29,18 +29,19 @@ from assay.estimates.checked import (
     Population,
     SpotChecks,
     item_column,
+    missing_check,
     sampling_checks,
 )
 from assay.estimates.coefficients import Regressors, corrected_coefficients
-from assay.estimates.contrasts import SourcePairs, SystemContrast, contrast_systems
+from assay.estimates.contrasts import Outputs, SourcePairs, SystemContrast, contrast_systems
 from assay.estimates.difference import LEAST_ITEMS, Corrected, JudgeMean, MeanSpread, difference, slope, tune_lambda
 from assay.estimates.judge_means import JudgeRuns, RotatedRuns
 from assay.estimates.rogan_gladen import true_shares
 from assay.estimates.severity import RatedOutputs, SeverityFit, shares_words
 from assay.estimation.intervals import Estimate, EstimateByRule, adjust_p, missing
 from assay.estimation.options import Adjustment, Raters, Settings, level_option, option, question, seed_option
-from assay.estimation.result import Result, Run, fingerprint_with
-from assay.estimation.statistic import Floats, Ints
+from assay.estimation.result import Exclusion, Result, Run, fingerprint_with
+from assay.estimation.statistic import Bools, Floats, Ints
 from assay.reporting import pictures
 from assay.reporting.tables import decimals
 from assay.statistics.guard import Guard
@@ -100,11 +101,13 @@ class EstimateSettings(Settings):
     )
     contrast: str | None = option(
         None,
-        "Item column with the system, to compare the means of systems.",
+        "Item column with the system, to compare the means, or the shares of labels, of systems.",
         details="Differences are paired by source.",
         first=True,
     )
-    sources: str | None = option(None, "With contrast: item column with the source that an output answers.", first=True)
+    sources: str | None = option(
+        None, "With contrast: item column with the source that an output answers, or with the item ids.", first=True,
+    )  # fmt: skip
     baseline: str | None = option(
         None, "With contrast: system that the others are compared with.", details="Default: all pairs."
     )
@@ -153,8 +156,9 @@ class EstimateSettings(Settings):
                     raise DesignError(f"{name}=... requires systems; name their column with contrast=...", option=name)
         elif self.sources is None:
             raise DesignError(
-                "a contrast is paired by source; name the item column of sources with sources=...", option="sources"
-            )
+                "a contrast is paired by source; name the item column of sources with sources=... (the column of item "
+                "ids if no two items share a source)", option="sources",
+            )  # fmt: skip
         self._check_random_judges()
         self._check_severity()
         self._check_coefficients()
@@ -389,17 +393,32 @@ def estimate(labels: Annotations | Chunks, settings: EstimateSettings) -> Correc
         parts, notes = _slices(checks, settings)
         lines = [line for name, part in parts for line in _lines(part, settings, target, name, len(parts))]
     if checks.n_unjudged:
-        notes.append(
-            f"{counted(checks.n_unjudged, 'item')} of {checks.n_all:,} without a judge label: its mean is imputed"
-        )
+        notes.append(words.unjudged(checks.n_unjudged, checks.n_all, imputed=not settings.regress))
     notes += list(dict.fromkeys(PROVENANCE[labels.reading.provenance(judge)] for judge in judges))
-    cautions = (*cautions, *_match_cautions(labels, checks, judges, settings), *_choice_cautions(labels, judges))
-    facts = {"items": checks.n_all, "labelled": checks.n, "humans": len(checks.people), "target": target}
+    gone = _unlabelled(labels, checks)
+    n_gone = sum(one.count for one in gone)
+    cautions = (
+        *cautions, *_missing_cautions(checks, n_gone, settings), *_match_cautions(labels, checks, judges, settings),
+        *_choice_cautions(labels, judges),
+    )  # fmt: skip
+    facts = {
+        "items": checks.n_all, "excluded": n_gone or None, "labelled": checks.n,
+        "humans": len(checks.people), "target": target,
+    }  # fmt: skip
     run = Run(
-        "estimate", settings, checks.fingerprint, facts, "", checks.exclusions, (*checks.notes, *notes),
+        "estimate", settings, checks.fingerprint, facts, "", (*gone, *checks.exclusions), (*checks.notes, *notes),
         (*cautions, *_skew_caution(checks, target)),
     )  # fmt: skip
     return CorrectedEstimate(tuple(lines), tuple(contrasts), checks.people, tuple(judges), target, run)
+
+
+def _unlabelled(labels: Annotations | Chunks, checks: SpotChecks) -> tuple[Exclusion, ...]:
+    """The items of the source without a label of the judges and annotators."""
+    if isinstance(labels, Chunks):
+        return ()
+    rest = 0 if labels.unlabelled is None else labels.unlabelled.height
+    number = labels.n_items - checks.n_all + rest
+    return (Exclusion("item", number, words.without_labels(checks.judges)),) if number else ()
 
 
 def _choice_cautions(labels: Annotations | Chunks, judges: Sequence[str]) -> list[str]:
@@ -509,6 +528,15 @@ def _choose_estimator(checks: SpotChecks, settings: EstimateSettings) -> tuple[s
         "sampling='trust'",
         option="sampling",
     )
+
+
+def _missing_cautions(checks: SpotChecks, further: int, settings: EstimateSettings) -> list[str]:
+    """Return a caution if labels of the judge are missing for another share of the labelled items than of the others,
+    among which are further items without any label."""
+    if not checks.n_unjudged + further or checks.n >= checks.n_all:
+        return []
+    found = missing_check(_group_by_system(checks, settings), further)
+    return [found.words] if found.p < DOUBTED else []
 
 
 def _group_by_system(checks: SpotChecks, settings: EstimateSettings) -> SpotChecks:
@@ -623,7 +651,9 @@ def _prediction(checks: SpotChecks, settings: EstimateSettings, number: Number) 
 def _weight(
     checks: SpotChecks, drawn: Any, labels: Sequence[Floats], judged: Sequence[JudgeMean], settings: EstimateSettings
 ) -> float:
-    """One λ for all labels, so that the shares sum to 1."""
+    """One λ for all labels, so that the shares sum to 1; 0 without items whose human labels are missing."""
+    if drawn.complete:
+        return 0.0
     u, v = (np.stack(parts) for parts in zip(*(slope(drawn, y, f.row) for y, f in zip(labels, judged, strict=True)),
                                              strict=True))  # fmt: skip
     return tune_lambda(u.T, v.T, clip=_has_several(checks, settings))
@@ -800,9 +830,6 @@ def _coefficients(checks: SpotChecks, settings: EstimateSettings) -> list[Estima
         raise DesignError("coefficients require numeric labels, or two categories", option="target")
     if len(checks.judges) > 1:
         raise DesignError("coefficients require one judge; name it with judge=...", option="judge")
-    if checks.n_unjudged:
-        found = counted(checks.n_unjudged, "item")
-        raise DataError(f"{found} without a label of '{checks.judges[0]}'; drop those items, or let it label them")
     human = np.bincount(checks.row, checks.y, checks.n) / np.bincount(checks.row, minlength=checks.n)
     each = corrected_coefficients(
         Regressors.of(checks.columns, table.items["item"].to_list()), checks.values[:, 0], checks.position, human,
@@ -843,7 +870,16 @@ def _adjusted_for_severity(labels: Annotations, settings: EstimateSettings) -> C
         p = estimate.p(0.0)
         found.append(
             SystemContrast(
-                names[i], names[j], estimate, plain, missing("no judge"), missing("no length"), p, n, data.n_sources
+                names[i],
+                names[j],
+                estimate,
+                plain,
+                missing("no judge"),
+                missing("no length"),
+                p,
+                n,
+                data.n_sources,
+                adjusted_for="severity",
             )
         )
         if math.isfinite(shift.low) and not shift.low <= 0 <= shift.high:
@@ -869,7 +905,10 @@ def _rated_outputs(labels: Annotations, settings: EstimateSettings) -> RatedOutp
         raise DesignError("severity requires two annotators or more", option="severity")
     mine = labels.where(annotator=list(people))
     if not mine.scale.numeric:
-        raise DesignError("severity requires numeric labels", option="severity")
+        raise DesignError(
+            "severity requires numeric labels; use severity='ignored', or read 2 categories as numbers with codes=...",
+            option="severity",
+        )
     answers = mine.resolve_repeats(settings.repeats).answers()
     place = {item: i for i, item in enumerate(mine.items["item"])}
     rows = np.array([place[item] for item in answers.items])
@@ -926,8 +965,7 @@ def _judges_like_these(labels: Annotations, settings: EstimateSettings) -> Corre
         labels.fingerprint, **digest_of_columns(labels, settings.prompts, settings.clusters, slices, settings.sources)
     )
     facts = {"items": len(runs.items), "judges": len(named), "prompts": len(runs.prompts), "target": target}
-    notes = [f"simultaneous intervals for {len(parts)} slices"] if settings.by is not None else []
-    notes += list(dict.fromkeys(PROVENANCE[labels.reading.provenance(judge)] for judge in named))
+    notes = list(dict.fromkeys(PROVENANCE[labels.reading.provenance(judge)] for judge in named))
     if isinstance(runs, RotatedRuns):
         cells = f" and prompts: the mean of {len(named) * len(runs.prompts)} means" if len(runs.prompts) > 1 else ""
         whose = cells or f": the mean of {len(named)} judges' means, Student's t over judges"
@@ -944,7 +982,12 @@ def _judges_contrasts(
     """The differences of systems, for judges and prompts like these."""
     assert settings.sources is not None
     if target != "mean":
-        raise DesignError("a contrast compares means; use target='mean'", option="target")
+        way = (
+            "target='mean'"
+            if labels.scale.numeric
+            else "judges='fixed' for the shares of labels; or read two categories as numbers with codes=..."
+        )
+        raise DesignError(f"a contrast for judges like these compares means; use {way}", option="target")
     source = dict(zip(labels.items["item"], item_column(labels, settings.sources).cast(pl.String), strict=True))
     rows = {name: keep for name, keep in parts if name is not None and keep is not None}
     if len(rows) < 2:
@@ -988,9 +1031,9 @@ def _rogan_gladen(checks: SpotChecks, settings: EstimateSettings, target: str) -
 def _systems(
     checks: SpotChecks, settings: EstimateSettings, target: str
 ) -> tuple[list[EstimateLine], tuple[SystemContrast, ...], list[str]]:
-    """The mean of each system, and the differences."""
-    if target != "mean":
-        raise DesignError("a contrast compares means; use target='mean'", option="target")
+    """The mean of each system, or its shares, and the differences."""
+    if target not in ("mean", "shares"):
+        raise DesignError("a contrast compares means or shares; use target='mean' or target='shares'", option="target")
     assert settings.contrast is not None
     assert settings.sources is not None
     table = _table_of(checks, settings.contrast)
@@ -1014,7 +1057,6 @@ def _systems(
             for name, part in checked.items() if part.stratum is not None
         }  # fmt: skip
     lines = [line for name, part in checked.items() for line in _lines(part, settings, target, name)]
-    judged = {name: _prediction(part, settings, _itself) for name, part in checked.items() if part.people}
     pairing = SourcePairs(_codes(source), checks.cluster, length, settings.raters == "random")
     if len(divided := pairing.divided):
         first = source[int(np.flatnonzero(pairing.sources == divided[0])[0])]
@@ -1022,22 +1064,39 @@ def _systems(
             f"'{settings.sources}' {first} has outputs in several clusters of '{settings.clusters}'; choose a column "
             "whose clusters contain whole sources", option="clusters",
         )  # fmt: skip
-    outputs = {name: (checked[name], judged[name], parts[name]) for name in judged}
+    asked: list[tuple[str | None, Number]] = (
+        [(None, _itself)] if target == "mean" else [(word, _is(value)) for word, value in _labels_of(checks)]
+    )
+    outputs = [_outputs(checked, parts, number, settings) for _, number in asked]
     notes = []
     if settings.population == "finite":
-        same_outputs = pairing.same_outputs(outputs)
+        same_outputs = pairing.same_outputs(outputs[0])
         if same_outputs is None:
             notes.append(
                 "differences of systems are for sources like these. For these outputs only, each system requires one "
                 "output per source, and clusters that are labelled whole or items sampled across clusters"
             )
         pairing = same_outputs or pairing
-    found = contrast_systems(
-        outputs, pairing, settings.baseline, settings.confidence, {line.slice or "": line.weight for line in lines}
-    )
-    p = np.array([one.p for one in found])
-    adjusted = adjust_p(p, settings.adjust)
-    return lines, tuple(one.adjusted(float(q)) for one, q in zip(found, adjusted, strict=True)), notes
+    weights = {line.slice or "": line.weight for line in lines}
+    each = [contrast_systems(one, pairing, settings.baseline, settings.confidence, weights) for one in outputs]
+    p = np.array([[one.p for one in found] for found in each])
+    # Of two labels, the difference of one is minus that of the other: one test.
+    adjusted = np.resize(adjust_p((p[:1] if len(p) == 2 else p).ravel(), settings.adjust), p.shape)
+    labelled = [replace(one, label=label) for (label, _), found in zip(asked, each, strict=True) for one in found]
+    contrasts = [one.adjusted(float(q)) for one, q in zip(labelled, adjusted.ravel(), strict=True)]
+    return lines, tuple(contrasts), notes
+
+
+def _outputs(
+    checked: Mapping[str, SpotChecks], parts: Mapping[str, Bools], number: Number, settings: EstimateSettings
+) -> dict[str, Outputs]:
+    """The labels of each system as numbers, such as 1 for one label and 0 for the others."""
+    found = {}
+    for name, part in checked.items():
+        if part.people:
+            numbers = replace(part, y=number(part.y), values=number(part.values), judged=number(part.judged))
+            found[name] = (numbers, _prediction(part, settings, number), parts[name])
+    return found
 
 
 def _codes(column: pl.Series) -> Ints:

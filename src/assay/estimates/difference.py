@@ -83,6 +83,11 @@ class Checked:
         """The number of labelled items."""
         return len(self.weight)
 
+    @property
+    def complete(self) -> bool:
+        """Whether every annotator labelled every item, so that the judge's mean on them is that on all."""
+        return len(self.row) == self.n_people * self.n_all
+
     @cached_property
     def loads(self) -> Ints:
         """Labelled items, or clusters of labelled items, of each annotator: (m,)."""

@@ -27,7 +27,7 @@ from assay.estimates.checked import judge_of
 from assay.estimation.intervals import Estimate, EstimateByRule
 from assay.estimation.options import Settings, option, question
 from assay.estimation.result import Result, Run, fingerprint_with
-from assay.estimation.statistic import Floats, Ints
+from assay.estimation.statistic import Floats
 from assay.reporting import pictures
 
 if TYPE_CHECKING:
@@ -110,9 +110,13 @@ class Monitor(Result):
         The observation after the baseline, from 1, at which the alarm occurred; None without an alarm.
     since : int or None
         The estimated change point, as an observation after the baseline.
+    alarm_at, since_at : str or None
+        The values of the order column there.
+    share_of : str or None
+        The label whose share is the mean; None for the mean of numbers.
     base, now : Estimate
-        The mean of the baseline, and the mean of all observations after it (after an alarm: since the change point),
-        with a confidence sequence, which is valid under continuous monitoring.
+        The mean of the baseline, and the mean of all observations after it (after an alarm: since the change point, up
+        to the last one), with a confidence sequence, which is valid under continuous monitoring.
     detector_values : (observations,) float
         The detector divided by its alarm threshold: 1 is an alarm.
     means : (observations,) float
@@ -124,6 +128,9 @@ class Monitor(Result):
 
     alarm: int | None
     since: int | None
+    alarm_at: str | None
+    since_at: str | None
+    share_of: str | None
     base: Estimate
     now: Estimate
     n_base: int
@@ -199,7 +206,8 @@ def monitor(labels: Annotations | Chunks, settings: MonitorSettings) -> Monitor:
     """
     labels = labels.in_memory("a monitor")
     judge = judge_of(labels, settings.judge)
-    observations, low, span, unit, data = _observations(labels, judge, settings)
+    stream = _observations(labels, judge, settings)
+    observations, low, span, unit = stream.values, stream.low, stream.span, stream.unit
     start = 0 if settings.baseline_mean is not None else settings.baseline
     if len(observations) <= start:
         raise DesignError(
@@ -221,20 +229,20 @@ def monitor(labels: Annotations | Chunks, settings: MonitorSettings) -> Monitor:
     over = np.flatnonzero(values >= 1 / settings.alpha)
     alarm = int(over[0]) if len(over) else None
     since = None if alarm is None else change_point(log_bets, alarm, settings.horizon)
-    last = len(x) if alarm is None else alarm + 1
-    now = sequence(x[(since or 0) : last] if alarm is not None else x, 1 - settings.alpha, low, span)
+    now = sequence(x[since or 0 :], 1 - settings.alpha, low, span)
     first = _base_estimate(base, settings, low, span)
     notes = []
     if settings.clusters is None and _shared_stems(labels):
         notes.append("labels of one document are dependent but treated as separate observations (clusters=... names "
                      "the column of documents)")  # fmt: skip
     run = Run(
-        "monitor", settings, data, {"observations": len(observations), "judge": judge},
+        "monitor", settings, stream.data, {"observations": len(observations), "judge": judge},
         cautions=tuple(f"{n}." for n in notes),
     )  # fmt: skip
+    at = [None if i is None else stream.place(start + i) for i in (alarm, since)]
     return Monitor(
-        None if alarm is None else alarm + 1, None if since is None else since + 1, first, now, len(base),
-        last - (since or 0), values * settings.alpha, observations[start:], unit, run,
+        None if alarm is None else alarm + 1, None if since is None else since + 1, at[0], at[1], stream.share_of,
+        first, now, len(base), len(x) - (since or 0), values * settings.alpha, observations[start:], unit, run,
     )  # fmt: skip
 
 
@@ -391,8 +399,40 @@ def _base_estimate(base: Floats, settings: MonitorSettings, low: float, span: fl
 # -- the observations ------------------------------------------------------------------------------------------
 
 
-def _observations(labels: Annotations, judge: str, settings: MonitorSettings) -> tuple[Floats, float, float, str, str]:
-    """The observations in their order, the lower end and the span of the scale, the unit, and the fingerprint."""
+@dataclass(frozen=True, eq=False)
+class _Stream:
+    """The observations in their order.
+
+    Attributes
+    ----------
+    values : (observations,) float
+    low, span : float
+        The lower end of the scale and its length.
+    unit : str
+    data : str
+        The fingerprint.
+    share_of : str or None
+        The label whose share is the mean.
+    order : (observations,) Series, optional
+        The values of the order column.
+    """
+
+    values: Floats
+    low: float
+    span: float
+    unit: str
+    data: str
+    share_of: str | None
+    order: pl.Series | None
+
+    def place(self, i: int) -> str | None:
+        """Return the value of the order column of an observation."""
+        value = None if self.order is None else self.order[i]
+        return f"{value:g}" if isinstance(value, float) else None if value is None else str(value)
+
+
+def _observations(labels: Annotations, judge: str, settings: MonitorSettings) -> _Stream:
+    """The observations of a judge, or of its distance from humans."""
     gap = settings.watch == "gap"
     table = labels.where(annotator=[judge, *labels.humans] if gap else [judge])
     ratings = Ratings.of(table, repeats=settings.repeats)
@@ -411,8 +451,9 @@ def _observations(labels: Annotations, judge: str, settings: MonitorSettings) ->
     used = np.flatnonzero(np.isfinite(judged))
     if not len(used):
         raise DesignError("no item has both the judge's label and a human label; use watch='judge' without humans")
-    order = _order(table, settings)[used]
-    used = used[np.argsort(order, kind="stable")]
+    column = _order_column(table, settings)
+    if column is not None:
+        used = used[np.argsort(column.rank("ordinal").to_numpy()[used], kind="stable")]
     observations = judged[used]
     unit = "label"
     data = fingerprint_with(ratings.fingerprint, **digest_of_columns(table, settings.order, settings.clusters))
@@ -420,8 +461,17 @@ def _observations(labels: Annotations, judge: str, settings: MonitorSettings) ->
         codes = cluster_codes(table, settings.clusters)[used]
         _, first, inverse = np.unique(codes, return_index=True, return_inverse=True)
         means = np.bincount(inverse, observations) / np.bincount(inverse)
-        observations, unit = means[np.argsort(first)], "document"
-    return observations, low, span, unit, data
+        observations, unit, used = means[np.argsort(first)], "document", used[np.sort(first)]
+    along = None if column is None else column.gather(pl.Series(used))
+    return _Stream(observations, low, span, unit, data, _share_of(ratings, settings), along)
+
+
+def _share_of(ratings: Ratings, settings: MonitorSettings) -> str | None:
+    """The label whose share is monitored: the named one, or the second of two categories."""
+    categories = ratings.answers.categories
+    if settings.share_of is not None:
+        return str(settings.share_of)
+    return str(categories[1]) if categories is not None and len(categories) == 2 else None
 
 
 def _numbers(ratings: Ratings, settings: MonitorSettings) -> tuple[Floats, float, float]:
@@ -450,10 +500,10 @@ def _numbers(ratings: Ratings, settings: MonitorSettings) -> tuple[Floats, float
     return value, low, high - low
 
 
-def _order(table: Annotations, settings: MonitorSettings) -> Ints:
-    """The position of each item in the stream."""
+def _order_column(table: Annotations, settings: MonitorSettings) -> pl.Series | None:
+    """The value of each item in the order column, if there is one."""
     if settings.order is None:
-        return np.arange(table.items.height)
+        return None
     name = table.column_name(settings.order)
     if name in table.items.columns:
         column = table.items[name]
@@ -465,7 +515,7 @@ def _order(table: Annotations, settings: MonitorSettings) -> Ints:
             f"{counted(column.null_count(), 'item')} without '{settings.order}', so their order is unknown; fill in "
             "the missing values or drop these rows"
         )
-    return np.asarray(column.rank("ordinal").to_numpy().astype(np.int64))
+    return column
 
 
 def _shared_stems(labels: Annotations) -> bool:

@@ -107,6 +107,7 @@ class Route(Result):
     curve : polars.DataFrame
         See `table`.
     n_labelled, n_all : int
+        Human-labelled items, and all items, with the judge's label or without.
     cost, cost_humans_only : float
         With this judge share, and without the judge.
     """
@@ -164,8 +165,10 @@ class Route(Result):
         return ax
 
     def decide(self) -> pl.DataFrame:
-        """Return every item with its ``signal`` and ``queue``, judge or human. Without a signal it is in the human
-        queue."""
+        """Return every item with its ``signal`` and ``queue``, judge or human.
+
+        Items without the judge's label or signal are in the human queue, also those without any label.
+        """
         confident = (pl.col("signal") >= self.threshold).fill_null(value=False)
         return self.signals.with_columns(queue=pl.when(confident).then(pl.lit("judge")).otherwise(pl.lit("human")))
 
@@ -212,9 +215,9 @@ def route(labels: Annotations | Chunks, settings: RouteSettings) -> Route:
     labels = labels.in_memory("a route")
     judge = judge_of(labels, settings.judge)
     signal = _signal(labels, judge, settings)
-    d, agreement, position, n_all, items, ratings = _advantages(labels, judge, settings)
-    known = dict(zip(labels.items["item"].to_list(), signal.tolist(), strict=True))
-    everywhere = np.array([known.get(i, math.nan) for i in items])
+    d, agreement, position, items, ratings = _advantages(labels, judge, settings)
+    every, everywhere = _all_items(labels, items, signal)
+    n_all = len(every)
     if not np.isfinite(everywhere[position]).any() or len(np.unique(everywhere[np.isfinite(everywhere)])) < 2:
         raise DesignError(
             f"'{settings.signal}' is the same for all items; choose another signal with signal=...",
@@ -233,7 +236,8 @@ def route(labels: Annotations | Chunks, settings: RouteSettings) -> Route:
             labels, judge, epsilon=settings.epsilon, min_agreement_ratio=settings.min_agreement_ratio,
             annotators=settings.annotators, clusters=settings.clusters, repeats=_resolved(settings),
         )  # fmt: skip
-        kept, why, reason = _guarded(kept, shares, p, guard, [everywhere >= c for c in thresholds], settings.alpha)
+        kept, why, reason = _guarded(kept, shares, p, guard, [everywhere[: len(items)] >= c for c in thresholds],
+                                     settings.alpha)  # fmt: skip
         notes = [*why, *notes]
     rows: list[dict[str, Any]] = [
         {"share": float(np.mean(everywhere >= c)), "threshold": float(c), **found.row(), "n": n, "p": p,
@@ -253,8 +257,18 @@ def route(labels: Annotations | Chunks, settings: RouteSettings) -> Route:
         judge, share, threshold, reason,
         pl.DataFrame([rows[i] for i in apart], schema_overrides={"reason": pl.String}, infer_schema_length=None),
         len(position), n_all, cost, n_all * m * settings.price, run, tuple(tested[i][1] for i in apart),
-        pl.DataFrame({"item": items, "signal": everywhere}).with_columns(pl.col("signal").fill_nan(None)),
+        pl.DataFrame({"item": every, "signal": everywhere}).with_columns(pl.col("signal").fill_nan(None)),
     )  # fmt: skip
+
+
+def _all_items(labels: Annotations, first: Sequence[str], signal: Floats) -> tuple[list[str], Floats]:
+    """These items, the others of the table, and those without any label; and the signal of each, NaN without one."""
+    known = dict(zip(labels.items["item"].to_list(), signal.tolist(), strict=True))
+    listed = {*first}
+    every = [*first, *(item for item in known if item not in listed)]
+    if labels.unlabelled is not None:
+        every += labels.unlabelled["item"].to_list()
+    return every, np.array([known.get(item, math.nan) for item in every])
 
 
 def _guarded(
@@ -364,7 +378,7 @@ def _test_advantage(
 
 def _advantages(
     labels: Annotations, judge: str, settings: RouteSettings
-) -> tuple[Floats, Floats, Ints, int, list[str], Ratings]:
+) -> tuple[Floats, Floats, Ints, list[str], Ratings]:
     """The judge's agreement with humans minus agreement among humans, plus ε, on items that two humans labelled.
 
     Also the judge's agreement.
@@ -403,7 +417,7 @@ def _advantages(
 
     pairs = [agree(some[:, a], some[:, b]) for a in range(some.shape[1]) for b in range(a)]
     among = np.nanmean(np.stack(pairs), axis=0)
-    return with_judge - among + settings.epsilon, with_judge, position, n, list(answers.items), ratings
+    return with_judge - among + settings.epsilon, with_judge, position, list(answers.items), ratings
 
 
 def _signal(labels: Annotations, judge: str, settings: RouteSettings) -> Floats:

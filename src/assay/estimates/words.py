@@ -60,8 +60,14 @@ def estimate_lines(found: Any) -> list[str]:
     return [
         *lines,
         *(contrast_sentence(one, settings.confidence, settings.adjust) for one in found.contrasts),
-        f"Brackets: {settings.confidence:.0%} confidence intervals.",
+        f"Brackets: {settings.confidence:.0%} confidence intervals{_simultaneous(found)}.",
     ]
+
+
+def _simultaneous(found: Any) -> str:
+    """For how many slices the intervals hold together; empty for one."""
+    slices = len({one.slice for one in found.lines}) if found.run.settings.by is not None else 1
+    return f", simultaneous for the {slices} slices" if slices > 1 else ""
 
 
 def _quantity(quantity: str, target: str, gold: str | None) -> str:
@@ -100,31 +106,60 @@ def _baselines(one: Any) -> str:
 
 
 def contrast_sentence(one: Any, confidence: float, adjust: str) -> str:
-    """Return the corrected difference of two systems, its test, and the judge's own difference.
+    """Return the corrected difference of two systems, its test, and the differences of the judge and of humans only.
 
     Parameters
     ----------
     one : SystemContrast
     """
-    lead, judge = f"{one.first} − {one.second}", f"Judge only: {changed(one.judge)}"
-    if math.isnan(one.found.low) and not math.isfinite(one.judge.estimate):
-        return f"{lead}: {said(one.found.estimate)}, no interval: {one.found.reason}."
+    lead = f"{one.first} − {one.second}{'' if one.label is None else f', share of {one.label!r}'}"
+    length = ""
+    if math.isfinite(one.by_length.estimate):
+        length = f", of which {changed(one.by_length)} is associated with length"
+    plain = "Without adjustment" if one.adjusted_for else "Humans only"
+    others = f"{_also('Judge only', one.judge, length)}{_also(plain, one.humans_only)}"
     if math.isnan(one.found.low):
-        return f"{lead}: {signed(one.found.estimate)}, no interval: {one.found.reason}. {judge}."
+        return f"{lead}: {signed(one.found.estimate)}, no interval: {one.found.reason}.{others}"
     higher = one.first if one.found.estimate > 0 else one.second
     verdict = "no significant difference"
     if one.p_adjusted <= 1 - confidence:
         verdict = f"{higher} is significantly higher"
-    length = ""
-    if math.isfinite(one.by_length.estimate):
-        length = f", of which {changed(one.by_length)} is associated with length"
     p = f"{'' if adjust == 'none' else 'adjusted '}{p_value(one.p_adjusted)}"
-    if not math.isfinite(one.judge.estimate):
-        plain = f"Without adjustment: {changed(one.humans_only)}"
-        return f"{lead}: {changed(one.found)} adjusted for severity ({p}); {verdict}. {plain}."
     if one.n == 0:
         return f"{lead}: {changed(one.found)} for judges like these ({p}); {verdict}."
-    return f"{lead}: {changed(one.found)} corrected ({p}); {verdict}. {judge}{length}."
+    kind = "adjusted for severity" if one.adjusted_for else "corrected"
+    return f"{lead}: {changed(one.found)} {kind} ({p}); {verdict}.{others}"
+
+
+def _also(what: str, one: Estimate, more: str = "") -> str:
+    """Another difference, as the next sentence; empty if it is not estimable."""
+    if not math.isfinite(one.estimate):
+        return ""
+    return f" {what}: {signed(one.estimate) if math.isnan(one.low) else changed(one)}{more}."
+
+
+def without_labels(judges: Sequence[str]) -> str:
+    """Return the reason for the exclusion of items without labels."""
+    named = listing([f"'{one}'" for one in judges])
+    return f"without a label of {named} and of the annotators"
+
+
+def unjudged(number: int, n_all: int, *, imputed: bool) -> str:
+    """Return how many items have no label of the judge, and what is done about it."""
+    how = "its mean is imputed" if imputed else "its coefficients are those of the other items"
+    return f"{counted(number, 'item')} of {n_all:,} without a judge label: {how}"
+
+
+def missing_judge_labels(judge: str, here: tuple[int, int], elsewhere: tuple[int, int]) -> str:
+    """Return the shares of human-labelled and of other items without a label of the judge, as counts and totals."""
+    return (
+        f"'{judge}' has no label for {_of(*here, 'human-labelled items')} and for {_of(*elsewhere, 'others')}: "
+        "items without any label are missing from the table, or the human-labelled items are not a random sample."
+    )
+
+
+def _of(count: int, total: int, what: str) -> str:
+    return f"{count:,} of {total:,} {what} ({100 * count / max(total, 1):.0f}%)"
 
 
 def severity_caution(first: str, second: str, shift: Estimate, who: str) -> str:
@@ -189,29 +224,42 @@ def monitor_lines(found: Any) -> list[str]:
     ----------
     found : Monitor
     """
-    settings, n = found.run.settings, len(found.detector_values)
+    settings, n, what = found.run.settings, len(found.detector_values), _monitored(found)
+    after = " after the baseline" if found.n_base else ""
     if found.alarm is None:
         most = float(found.detector_values.max()) if n else 0.0
         never = f" (detector never above {decimals(100 * most, 0)}% of its threshold)" if most < 0.995 else ""
-        head = f"No alarm after {counted(n, found.unit)}{never}."
+        head = [f"No alarm in {counted(n, found.unit)}{after}{never}."]
     else:
-        way = "increased" if found.now.estimate > found.base.estimate else "decreased"
-        head = (
-            f"Alarm at {found.unit} {found.alarm:,}: the mean {way} to "
-            f"{estimated(found.now.estimate, found.now.low, found.now.high)}; estimated change point: "
-            f"{found.unit} {found.since:,}."
-        )
+        way = "increased" if found.means[found.since - 1 : found.alarm].mean() > found.base.estimate else "decreased"
+        head = [
+            f"Alarm at {found.unit} {found.alarm:,} of {n:,}{after}{_place(found.alarm_at, settings)}: the {what} "
+            f"{way}. Estimated change point: {found.unit} {found.since:,}{after}{_place(found.since_at, settings)}.",
+            f"Since the change point: {what} {estimated(found.now.estimate, found.now.low, found.now.high)} "
+            f"({counted(found.n_now, found.unit)}).",
+        ]
     base = (
         f"{estimated(found.base.estimate, found.base.low, found.base.high)} ({found.n_base:,} {found.unit}s)"
         if found.n_base
         else f"{found.base.estimate:g} (known)"
     )
     return [
-        head,
-        f"Baseline: {base}.",
+        *head,
+        f"Baseline: {what} {base}.",
         f"False-alarm probability at most {settings.alpha:g} over {settings.horizon:,} {found.unit}s, valid under "
         "continuous monitoring.",
     ]
+
+
+def _monitored(found: Any) -> str:
+    """What the mean is."""
+    share = "mean label" if found.share_of is None else f"share of '{found.share_of}'"
+    return share if found.run.settings.watch == "judge" else f"{share} (judge − humans)"
+
+
+def _place(value: str | None, settings: Any) -> str:
+    """The value of the order column, in parentheses."""
+    return "" if value is None else f" ({settings.order} {value})"
 
 
 # -- route ---------------------------------------------------------------------------------------------
@@ -250,9 +298,16 @@ def route_lines(found: Any) -> list[str]:
         f"{settings.epsilon:g} below agreement among humans (difference + margin: {number}; "
         f"{counted(row['n'], 'human-labelled item')}). Probability of choosing a share that violates the margin: at "
         f"most {settings.alpha:g}.",
-        f"Human queue: {round((1 - found.share) * found.n_all):,} of {found.n_all:,} items. Cost: {found.cost:,.0f} "
+        f"Human queue: {round((1 - found.share) * found.n_all):,} of {found.n_all:,} items{_unsignalled(found)}. "
+        f"Cost: {found.cost:,.0f} "
         f"instead of {found.cost_humans_only:,.0f}.",
     ]
+
+
+def _unsignalled(found: Any) -> str:
+    """How many items the judge cannot label."""
+    number = found.signals["signal"].null_count()
+    return f", {number:,} of them without a label or signal of the judge" if number else ""
 
 
 # -- plan of labels ------------------------------------------------------------------------------------

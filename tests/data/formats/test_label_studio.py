@@ -315,7 +315,7 @@ def test_read_label_studio_notes(put):
         "answers: stars; assumed data: topic (if wrong, set criteria=[...])",
         "items are named by task number; name your own field with item=... (stars, topic)",
         NUMBERS,
-        "1 item of the item table without a label, ignored",
+        "1 item without a label",
     )
     assert flat.labels["seconds"].to_list() == [2.5]
 

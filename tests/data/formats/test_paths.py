@@ -644,7 +644,7 @@ def test_read_inspect_and_promptfoo_notes(put, tmp_path):
     assert said_of(graders) == (
         (
             "Assumed scale interval (all labels are equal). If wrong, set scale=...",
-            "2 items of the item table without a label, ignored",
+            "2 items without a label",
         ),
         [
             "1 row: rule-based, not given by a judge", "1 row: no score in the judge's response",
@@ -662,7 +662,7 @@ def test_read_mlflow_notes(put):
     nameless, named = assay.read(path, scale="1-5"), assay.read(path, item="inputs", judge="gpt", scale="1-5")
     other, rest = (
         "skipped metrics without a justification: toxicity",
-        "1 item of the item table without a label, ignored",
+        "1 item without a label",
     )
     assert said_of(nameless) == (
         (

@@ -559,12 +559,17 @@ def table_of(rows: Rows, settings: ReadSettings) -> Annotations:
         reading = replace(reading.add_notes(*notes), split_detected=unasked and mark is not None)
     tables_of = {"items": rows.items, "annotator_table": rows.annotators}
     about = {name: one for name, one in tables_of.items() if options[name] is None}
+    reading = replace(reading, with_items="items" in about)
     roles = {"item": item, "annotator": annotator, "label": label, "criterion": criterion}
     read = FrameSettings(**{**options, **roles, **about, "scale": scale, "reading": reading})
     made, own = from_frame(frame, read), settings.own_item()
+    pairs = PAIR_OF in (*made.labels.columns, *made.items.columns) and PAIR_OF not in frame.columns
+    if "items" not in about and rows.items is not None and read.splitting is None and not pairs:
+        made = made.with_unlabelled(
+            rows.items.with_columns(strip_spaces(whole_ids(rows.items["item"]).cast(pl.String)))
+        )
     if not isinstance(own, str) or read.splitting is not None:
         return made
-    pairs = PAIR_OF in (*made.labels.columns, *made.items.columns) and PAIR_OF not in frame.columns
     return made.also_called({own: PAIR_OF if pairs else "item"})
 
 

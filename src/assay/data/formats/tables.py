@@ -278,7 +278,13 @@ def unpivot(
     order: dict[str | None, tuple[str, ...]] = {None: next(iter(orders.values()))} if orders else {}
     long = _stack(frame, columns, index, "annotator")
     other = [c for c in other if c in about.columns]
-    items = about.select(pl.col(item).alias("item"), *(pl.col(c).alias(_own_name(c)) for c in other)) if other else None
+    bare = frame.select(pl.all_horizontal(pl.col(columns).is_null()).any()).item()
+    # Without other columns, the table of items only counts those without a label.
+    items = (
+        about.select(pl.col(item).alias("item"), *(pl.col(c).alias(_own_name(c)) for c in other))
+        if other or bare
+        else None
+    )
     # An empty cell is not an excluded row.
     long = long.filter(pl.col("label").is_not_null())
     reading = _reading_of(rows, long).add_notes(*notes)
