@@ -89,11 +89,11 @@ def test_read_parses_number_notations(tmp_path, cells, options, wanted, scale, s
          "the comma can separate decimals or thousands. Set decimal='comma' or dec"),
         (["4,5", "4.5"], {}, "Set decimal='comma' or decimal='point', and write all labels in the same notation"),
         (["1,234", "2"], {"scale": "interval:0-5000"}, "Set decimal='comma' or decimal='point'"),
-        (["80%", "0.8"], {}, "'80%' are percentages and '0.8' is not: write all labels in the same notation"),
+        (["80%", "0.8"], {}, "'80%' are percentages and '0.8' is not (row "),
         (["4/5", "8/10"], {}, "'4/5' are ambiguous: they can be dates, or parts of 5, 10"),
         (["12/5", "4/5"], {}, "'12/5' are ambiguous: they can be dates"),
         (["8/10", "4/10"], {"scale": "1-5"}, "2 labels off the scale (row"),
-        (["2024-05-04", "2024-05-03"], {}, "look like dates. Spreadsheets convert entries such as 4/5"),
+        (["2024-05-04", "2024-05-03"], {}, "2024-05-03'). Spreadsheets convert entries such as 4/5"),
         (["04.05.2024", "x"], {}, "look like dates"),
         (["4-May", "3-4", "5-6"], {}, "'4-May' look like dates"),
         (["May 4", "good"], {}, "'May 4' look like dates"),
@@ -374,7 +374,8 @@ def test_parse_numbers_by_notation(cells, scale, decimal, values, note, said):
         (["1,23", "2.5"], "such as '1,23' are ambiguous: "
          "the comma can separate decimals or thousands. Set decimal='comma' or "
          "decimal='point', and write all labels in the same notation"),
-        (["80%", "7"], "such as '80%' are percentages and '7' is not: write all labels in the same notation"),
+        (["80%", "7"], "such as '80%' are percentages and '7' is not (row 1: '7'): "
+         "write all labels in the same notation"),
         (["1,234%", "2%"], "such as '1,234' are ambiguous: "
          "the comma can separate decimals or thousands. Set decimal='comma' or "
          "decimal='point'"),

@@ -206,14 +206,16 @@ def column_of(name: str, values: Sequence[Any], source: str, *, strict: bool = T
         if not strict:
             return pl.Series(name, [None if v is None else str(v) for v in values])
         others = [i for i, v in enumerate(values) if v is not None and not isinstance(v, str)]
-        few = min(texts, others, key=len)
-        rows = ", ".join(f"row {i + 1}: {values[i]!r}" for i in few[:5])
-        more = f" and {len(few) - 5} more" if len(few) > 5 else ""
-        raise DataError(
-            f"{source}: column '{name}' mixes numbers and text ({rows}{more}); convert all values to one type"
-        )
+        raise mixed_column(name, {i + 1: values[i] for i in min(texts, others, key=len)}, source)
     found = pl.Series(name, values, strict=False)
     return found.cast(pl.Float64) if found.dtype == pl.Int128 else found  # NumPy has no such integers
+
+
+def mixed_column(name: str, few: Mapping[int, Any], source: str) -> DataError:
+    """Return the error about a column of numbers and text, with the rows of the fewer."""
+    rows = ", ".join(f"row {row}: {value!r}" for row, value in [*few.items()][:5])
+    more = f" and {len(few) - 5} more" if len(few) > 5 else ""
+    return DataError(f"{source}: column '{name}' mixes numbers and text ({rows}{more}); convert all values to one type")
 
 
 # -- the report of reading -----------------------------------------------------------------------------
@@ -248,6 +250,9 @@ class Reading:
     left_out: tuple[str, ...] = ()
     """Item columns with labels of annotators whom ``columns=...`` leaves out: they are not known of an item without
     reading it."""
+    apart: tuple[str | None, ...] = ()
+    """Criteria (None: all labels) on one scale of several sources that each stated another one, or none: their
+    annotators are compared, as are those of labels whose scale is inferred."""
     split_detected: bool = False
     """Whether item ids were split into item and criterion because all of them show this structure."""
 

@@ -279,9 +279,12 @@ def _percents(texts: pl.Series, unread: pl.Series, scale: Scale | None, decimal:
         others = texts.filter(percent.is_null() & texts.is_not_null())
         if not others.str.contains(_BEGINS).all():
             return None
+        rest = min(others, texts.filter(percent.is_not_null()), key=len)
         return _ambiguous_reading(
             texts,
-            f"such as '{example}' are percentages and '{others[0]}' is not: write all labels in the same notation",
+            f"such as '{example}' are percentages and '{others[0]}' is not{{rows}}: write all labels in the same "
+            "notation",
+            rest,
         )
     share = scale is not None and scale.bounds is not None and scale.bounds[1] <= 1
     values = inner.values / 100 if share else inner.values
@@ -333,23 +336,24 @@ def _find_ambiguity(texts: pl.Series, read: pl.Series) -> Numbers | None:
     # With more distinct texts, labels are free text, which is never counted.
     few = len(there) <= MOST_CATEGORIES
     begin = bool(there.str.contains(_BEGINS).all()) and read.null_count() == len(read)
-    words = _date_words(there) if few or begin else None
+    words, dates = _date_words(there) if few or begin else ("", [])
     if words or (few and begin):
         advised = undone_dates(there.to_list()) if words else order_by_numbers(there.to_list())
-        found = _ambiguous_reading(texts, words or _beginning_words(there))
+        found = _ambiguous_reading(texts, words or _beginning_words(there), dates)
         return replace(found, advised=advised)
     return Numbers(read, texts.is_null()) if read.null_count() < len(read) else None
 
 
-def _date_words(there: pl.Series) -> str | None:
-    """Return the message if some labels look like dates."""
-    example = next((text for text in there.head(1_000) if is_date(text)), None)
-    if example is None:
-        return None
-    return (
-        f"such as '{example}' look like dates. Spreadsheets convert entries such as 4/5 or 1-2 to dates: correct "
-        "them, or set {nominal} if they are categories"
+def _date_words(there: pl.Series) -> tuple[str, list[str]]:
+    """Return the message if some labels look like dates, and these."""
+    dates = [text for text in there.head(1_000) if is_date(text)]
+    if not dates:
+        return "", []
+    words = (
+        f"such as '{dates[0]}' look like dates{{rows}}. Spreadsheets convert entries such as 4/5 or 1-2 to dates: "
+        "correct them, or set {nominal} if they are categories"
     )
+    return words, dates
 
 
 def _beginning_words(there: pl.Series) -> str:
@@ -363,9 +367,16 @@ def _plain_reading(values: pl.Series, note: str) -> Numbers:
     return Numbers(values, values.is_null(), note=note)
 
 
-def _ambiguous_reading(texts: pl.Series, words: str) -> Numbers:
-    none = pl.Series([None] * len(texts), dtype=pl.Float64)
-    return Numbers(none, texts.is_null(), ambiguity=lambda part: words.replace("{nominal}", part.like("nominal")))
+def _ambiguous_reading(texts: pl.Series, words: str, odd: Iterable[str] = ()) -> Numbers:
+    """Labels that cannot be parsed; in the words of the reason, ``{rows}`` are those of the ``odd`` labels."""
+    none, labels = pl.Series([None] * len(texts), dtype=pl.Float64), [*odd]
+
+    def say(part: LabelColumn) -> str:
+        there = strip_spaces(part.labels).is_in(labels).fill_null(value=False) if "{rows}" in words else None
+        said = "" if there is None else f" ({part.rows(there)})"
+        return words.replace("{nominal}", part.like("nominal")).replace("{rows}", said)
+
+    return Numbers(none, texts.is_null(), ambiguity=say)
 
 
 # -- labels of one criterion -----------------------------------------------------------------------
@@ -542,10 +553,10 @@ def _decode(part: LabelColumn, settings: LabelSettings) -> tuple[LabelColumn, li
     DataError
         If a label is neither a code, nor one of the words, nor missing.
     """
-    words = _words_of(settings.codes, part.criterion)
+    words = words_of(settings.codes, part.criterion)
     if not words:
         return part, ["no codes were given; the labels stay unchanged"]
-    bare = strip_spaces(_code_text(part.labels))
+    bare = _equal_codes(strip_spaces(_code_text(part.labels)), words)
     odd = bare.filter(~bare.is_in([*words, *words.values(), *map(str, settings.marks or ())]) & (bare != ""))
     strange = [one for one in odd.unique(maintain_order=True).to_list() if one.lower() not in MARKS]
     if strange:
