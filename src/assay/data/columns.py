@@ -603,8 +603,9 @@ class _Sheet:
             self.notes += _ordered_words(found)
         self.notes += _marks_not_found(self.settings.marks or (), marks)
         self._drop_unlabelled(marks)
-        if scale is None:
-            self._refuse_differing_labels(scales)
+        apart = self.reading.apart
+        compared = {c: one for c, one in scales.items() if scale is None or c in apart or None in apart}
+        self._refuse_differing_labels(compared)
         return scales
 
     def _refuse_differing_labels(self, scales: Mapping[str | None, Scale]) -> None:

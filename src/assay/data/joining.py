@@ -10,16 +10,15 @@ from __future__ import annotations
 
 import itertools
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any, Literal
 
-import numpy as np
 import polars as pl
 
 from assay.data.columns import Reading
-from assay.data.names import factorize, strip_spaces
+from assay.data.names import strip_spaces
 from assay.data.scales import Interval, Nominal, Ordinal, Scale
-from assay.data.values import AnnotatorLabels, refuse_differing_labels
 from assay.data.words import left_out_notes
 from assay.errors import DataError, counted
 
@@ -152,14 +151,14 @@ def joined(first: Any, second: Any, match: Match) -> dict[str, Any]:
     )  # fmt: skip
     people = _about(first.annotators, second.annotators, "annotator").drop("kind")
     frame, scale = pl.concat(labels, how="diagonal_relaxed"), _scales(first, second, criterion)
-    _refuse_differing_labels(frame, first, second, scale, reading.source)
+    apart = (name for name in (scale if isinstance(scale, Mapping) else (None,)) if _scales_differ(name, first, second))
     return {
         "frame": frame, "scale": scale,
         "humans": list(dict.fromkeys((*first.humans, *second.humans))),
         "judges": list(dict.fromkeys((*first.judges, *second.judges))),
         "items": _about(known[0], known[1], "item"), "annotator_table": people if people.width > 1 else None,
         "conditions": list(dict.fromkeys((*first.conditions, *second.conditions))), "spelling": "apart", "exclude": (),
-        "reading": reading,
+        "reading": replace(reading, apart=tuple(apart)),
     }  # fmt: skip
 
 
@@ -178,19 +177,15 @@ def _with_criteria(first: Any, second: Any, others: pl.DataFrame) -> tuple[list[
     return [t if "criterion" in t.columns else t.with_columns(criterion=pl.lit(known[0])) for t in tables], known[0]
 
 
-def _refuse_differing_labels(
-    frame: pl.DataFrame, first: Any, second: Any, scale: Scale | Mapping[str, Scale], source: str
-) -> None:
-    """Refuse labels that the annotators of two tables on different scales write differently."""
-    for criterion, one in scale.items() if isinstance(scale, Mapping) else ((None, scale),):
-        before = [t.scales.get(criterion, t.scales.get(None)) for t in (first, second)]
-        if None not in before and before[0] != before[1]:
-            part = frame if criterion is None else frame.filter(pl.col("criterion") == criterion)
-            item, who = factorize(part["item"]), factorize(part["annotator"])
-            codes = item.codes.astype(np.int64), who.codes.astype(np.int64)
-            refuse_differing_labels(
-                AnnotatorLabels(part["label"].to_numpy(), *codes, tuple(who.names.to_list()), source), one
-            )
+def differ(stated: Sequence[Scale | None]) -> bool:
+    """Whether several sources state different scales, or only that they have categories, which can be different."""
+    return len({*stated}) > 1 or stated[0] == Nominal()
+
+
+def _scales_differ(criterion: str | None, first: Any, second: Any) -> bool:
+    """Whether two tables with labels of a criterion have different scales of it."""
+    stated = [t.scales.get(criterion, t.scales.get(None)) for t in (first, second)]
+    return None not in stated and differ(stated)
 
 
 def _about(one: pl.DataFrame, other: pl.DataFrame, key: str) -> pl.DataFrame:

@@ -570,6 +570,19 @@ def _decode(part: LabelColumn, settings: LabelSettings) -> tuple[LabelColumn, li
     return part._replace(labels=bare.replace(words).alias("label")), [f"codes replaced by words: {shown}"]
 
 
+def _equal_codes(labels: pl.Series, words: Mapping[str, str]) -> pl.Series:
+    """Labels as their codes write them: 0.0 is the code 0, unless codes with other zeros mean something else."""
+    codes = pl.Series([*words], dtype=pl.String)
+    number = dict(zip(words, plain_numbers(codes), strict=True))
+    of = {value: code for code, value in number.items() if value is not None}
+    if len(of) < sum(value is not None for value in number.values()):
+        return labels
+    other = labels.drop_nulls().unique()
+    other = other.filter(~other.is_in([*words, *words.values()]))
+    equal = {text: of[value] for text, value in zip(other, plain_numbers(other), strict=True) if value in of}
+    return labels.replace(equal) if equal else labels
+
+
 def _code_text(labels: pl.Series) -> pl.Series:
     """Labels in the notation of codes: 1 for 1.0."""
     if labels.dtype.is_float() and bool((labels.drop_nulls() % 1 == 0).all()):
@@ -577,8 +590,8 @@ def _code_text(labels: pl.Series) -> pl.Series:
     return labels.cast(pl.String)
 
 
-def _words_of(codes: Any, criterion: str | None) -> dict[str, str]:
-    """The words of a criterion's codes.
+def words_of(codes: Any, criterion: str | None) -> dict[str, str]:
+    """Return the words of a criterion's codes.
 
     Raises
     ------
