@@ -647,7 +647,8 @@ def find_columns(rows: Rows, settings: ReadSettings, *, alone: bool = True) -> t
     notes = found.notes() if settings.columns is None else sentences.left_out_notes(found.left_out)
     if found.shape != "long":
         # Ignored columns are not metadata of the items either: a column of means would reveal their labels.
-        gone = [name for name in found.named(*IGNORED) if name in rows.labels.columns]
+        gone = found.named(*IGNORED) + (found.named("confidence") if found.shape == "transposed" else [])
+        gone = [name for name in gone if name in rows.labels.columns]
         rows = replace(rows, labels=rows.labels.drop(gone))
     reading = replace(rows.reading.add_notes(*notes), left_out=tuple(found.left_out))
     return replace(rows, reading=reading), replace(settings, **options)
