@@ -310,8 +310,8 @@ class Annotations:
         Raises
         ------
         DataError
-            If no item is in both, if the scales exclude each other, or if someone is a human in one and a judge in the
-            other.
+            If neither an item nor an annotator is in both, if the scales exclude each other, or if someone is a human
+            in one and a judge in the other.
 
         Examples
         --------

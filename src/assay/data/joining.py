@@ -47,16 +47,16 @@ SPLIT = re.compile(r"(?<![^\W\d_])(train|test|dev|val|holdout|pilot)(?:ing|elopm
 """The part of a data set that an id names: the first text of one part is not the first text of another."""
 
 
-def loose_matches(first: pl.Series, second: pl.Series) -> dict[str, str]:
+def loose_matches(first: pl.Series, second: pl.Series, *, numbered: bool = True) -> dict[str, str]:
     """Return the id in ``first`` of each id in ``second`` that only matches loosely; empty if most do not match.
 
-    Both are distinct ids that are in one file only.
+    Both are distinct ids that are in one file only. Without ``numbered``, equal numbers are no match.
     """
     least = max(LEAST_MATCHED, LEAST_SHARE * min(len(first), len(second)))
     best: dict[str, str] = {}
     keys = [{name: form(ids) for name, form in FORMS.items()} for ids in (first, second)]
     for one, other in itertools.product(FORMS, FORMS):
-        if "the number" in (one, other) and one != other:
+        if "the number" in (one, other) and (one != other or not numbered):
             continue
         mine, theirs = (_partners(ids, of[name]) for ids, of, name in ((first, keys[0], one), (second, keys[1], other)))
         found = {theirs[key]: mine[key] for key in mine.keys() & theirs.keys()}
@@ -79,9 +79,11 @@ def _partners(ids: pl.Series, keys: pl.Series) -> dict[str, str]:
 
 
 def match_ids(
-    first: pl.Series, second: pl.Series, sources: tuple[str, str], match: Match
+    first: pl.Series, second: pl.Series, sources: tuple[str, str], match: Match, *, again: bool = False
 ) -> tuple[dict[str, str], str | None]:
     """Return the first table's id of each id of the second that is renamed, and a note on them.
+
+    If an annotator labelled items of both (``again``), equal numbers say nothing: further items are numbered, too.
 
     Raises
     ------
@@ -93,7 +95,8 @@ def match_ids(
     )
     shared = theirs.is_in(ours.implode())
     known = ours.filter(~ours.is_in(theirs.implode()))
-    found = loose_matches(known, theirs.filter(~shared)) if len(known) else {}
+    numbered = match == "loose" or not again
+    found = loose_matches(known, theirs.filter(~shared), numbered=numbered) if len(known) else {}
     if not found:
         return {}, None
     other, own = next(iter(found.items()))
@@ -116,9 +119,9 @@ def rename_ids(ids: pl.Series, names: Mapping[str, str]) -> pl.Series:
 
 def joined(first: Any, second: Any, match: Match) -> dict[str, Any]:
     """Return what makes one `Annotations` of two: the frame and the options of `Annotations.from_frame`."""
-    names, matched = match_ids(
-        first.items["item"], second.items["item"], (first.reading.source, second.reading.source), match
-    )
+    again = not {*first.annotators["annotator"]}.isdisjoint(second.annotators["annotator"])
+    sources = first.reading.source, second.reading.source
+    names, matched = match_ids(first.items["item"], second.items["item"], sources, match, again=again)
     others, about = (t.with_columns(rename_ids(t["item"], names)) for t in (second.labels, second.items))
     labels, criterion = _with_criteria(first, second, others)
     kinds = pl.concat([first.annotators.select("annotator", "kind"), second.annotators.select("annotator", "kind")])
@@ -127,14 +130,18 @@ def joined(first: Any, second: Any, match: Match) -> dict[str, Any]:
             f"'{twice[0]}' is a human in one table and a judge in the other; read both with the same judges"
         )
     mine, theirs = (set(table["item"].unique()) for table in labels)
-    if not (both := len(mine & theirs)):
-        raise DataError(
-            f"no item is in both tables: {first.reading.source} has '{labels[0]['item'][0]}', {second.reading.source} "
-            f"has '{labels[1]['item'][0]}'; items are joined by their ids"
-        )
-    alone = f"; {len(mine - theirs)} and {len(theirs - mine)} are in one alone" if mine != theirs else ""
-    note = f"joined by {counted(both, 'item')} that both tables have{alone}"
     one, other = first.reading, second.reading
+    if not (both := len(mine & theirs)):
+        first_ids = f"{one.source} has '{labels[0]['item'][0]}', {other.source} has '{labels[1]['item'][0]}'"
+        note = f"no item is in both tables: {first_ids}; items are joined by their ids"
+        if not again:
+            raise DataError(
+                f"{note}, and no annotator is in both. Read both with the column that has the same ids (item=...), or "
+                "write the ids of one as the other does"
+            )
+    else:
+        alone = f"; {len(mine - theirs)} and {len(theirs - mine)} are in one alone" if mine != theirs else ""
+        note = f"joined by {counted(both, 'item')} that both tables have{alone}"
     # What one table left out can be the labels that the other holds.
     who, left_out = {*kinds["annotator"]}, dict.fromkeys((*one.left_out, *other.left_out))
     still = tuple(name for name in left_out if name not in who)

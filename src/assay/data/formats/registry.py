@@ -823,7 +823,9 @@ def _with_first_ids(parts: list[Rows], item: str, match: Match) -> list[Rows]:
     made = [parts[0]]
     for part in parts[1:]:
         ids = (parts[0].labels[item], part.labels[item])
-        names, note = match_ids(*ids, (parts[0].reading.source, part.reading.source), match)
+        who = [one.labels["annotator"].unique() for one in (parts[0], part) if "annotator" in one.labels.columns]
+        again = len(who) > 1 and not {*who[0]}.isdisjoint(who[1])
+        names, note = match_ids(*ids, (parts[0].reading.source, part.reading.source), match, again=again)
         labels, about = part.labels.with_columns(rename_ids(part.labels[item], names)), part.items
         if about is not None and "item" in about.columns:
             about = about.with_columns(rename_ids(about["item"], names))
