@@ -27,6 +27,7 @@ from assay.data.names import (
     factorize,
     match_spelling,
     numbered_texts,
+    strip_spaces,
     trim_names,
     unify_spelling,
 )
@@ -480,7 +481,7 @@ class _Sheet:
         self.pairs_are_items = False
         """Whether the item now consists of the question and the pair of systems."""
         items = settings.items
-        self.items = None if items is None else _named_rows(to_polars(items), "item", str(settings.item))
+        self.items = None if items is None else _item_rows(to_polars(items), self.table["item"], str(settings.item))
 
     def read_names(self) -> None:
         """Read items, annotators and criteria as text in one spelling, and as codes; repeats as whole numbers."""
@@ -739,7 +740,16 @@ class _Sheet:
             return frame
         about = self._match_rows(self.items, "item")
         if unlabelled := about.join(frame, on="item", how="anti").height:
+            if unlabelled == about.height:
+                raise DataError(
+                    f"{self.source}: no item of the table of items has a label: it has '{about['item'][0]}', and the "
+                    f"labels have '{frame['item'][0]}'; write the same ids in both"
+                )
             self.notes.append(f"{counted(unlabelled, 'item')} of the item table without a label, ignored")
+        absent = frame.join(about, on="item", how="anti")
+        if 2 * absent.height > frame.height:
+            number = f"{absent.height:,} of {counted(frame.height, 'item')}"
+            self.notes.append(f"{number} with labels are not in the table of items, such as '{absent['item'][0]}'")
         return frame.join(about, on="item", how="left", maintain_order="left")
 
     def _match_rows(self, about: pl.DataFrame, role: str) -> pl.DataFrame:
@@ -855,6 +865,26 @@ def _named_rows(frame: pl.DataFrame, role: str, alias: str) -> pl.DataFrame:
     if role not in frame.columns:
         raise DataError(unknown("column", role, frame.columns, f"the table of {role}s"))
     return frame.with_columns(_id_texts(frame[role]))
+
+
+def _item_rows(frame: pl.DataFrame, items: pl.Series, alias: str) -> pl.DataFrame:
+    """A table of items with their ids in a column ``item``: by its name, or the only column with the labels' ids."""
+    if "item" in frame.columns or alias in frame.columns:
+        return _named_rows(frame, "item", alias)
+    known = strip_spaces(_id_texts(items).drop_nulls().unique(maintain_order=True))
+    ids = {name: strip_spaces(_id_texts(frame[name])) for name in frame.columns if not frame[name].dtype.is_nested()}
+    least = max(1, LEAST_MATCHED * min(len(known), frame.height))
+    unique = {name: one for name, one in ids.items() if not one.is_duplicated().any()}
+    fits = [name for name, one in unique.items() if one.is_in(known.implode()).sum() >= least]
+    if len(fits) == 1:
+        return _named_rows(frame, "item", fits[0])
+    said = f"; {listing([repr(name) for name in fits])} have" if fits else "; no column has"
+    said += " the ids of the labels" + (f", such as '{known[0]}'" if len(known) else "")
+    raise DataError(f"{unknown('column', 'item', frame.columns, 'the table of items')}{said}")
+
+
+LEAST_MATCHED = 0.5
+"""Share of the ids of the labels, or of a table of items, from which a column has the ids of the labels' items."""
 
 
 def _rows(bad: pl.DataFrame) -> str:
