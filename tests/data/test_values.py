@@ -82,6 +82,36 @@ def test_read_parses_number_notations(tmp_path, cells, options, wanted, scale, s
     assert said in " ".join(labels.reading.notes)
 
 
+@pytest.mark.parametrize("layout", ["long", "wide"])
+@pytest.mark.parametrize(
+    ("labels", "other", "asked"),
+    [
+        (["1.500", "1.400"], ["3,5", "2"], True), (["1.500", "500"], ["3,5", "2,25"], True),
+        (["1.500", "0.500"], ["3,5", "2"], False), (["1.500", "1.25"], ["3,5", "2"], False),
+        (["1.500", "1.400"], ["3.5", "2"], False), (["1.500", "1.400"], ["3,500", "2,250"], False),
+        (["1.500", "1.400"], ["a,5", "2,1"], False),
+    ],
+)  # fmt: skip
+def test_points_next_to_decimal_commas_are_asked_about(tmp_path, layout, labels, other, asked):
+    given = {"humans": ["ann", "bob"]}
+    if layout == "wide":
+        names = "id;ann;bob;x"
+        rows = [f"q{i};{labels[i % 2]};{labels[(i + i % 3) % 2]};{other[i // 7 % 2]}" for i in range(30)]
+    else:
+        names, given = "id;who;score;x", {**given, "item": "id", "annotator": "who", "label": "score"}
+        both = [(i, k, who) for i in range(30) for k, who in enumerate(("ann", "bob"))]
+        rows = [f"q{i};{who};{labels[(i + k) % 2]};{other[i // 7 % 2]}" for i, k, who in both]
+    path = tmp_path / "t.csv"
+    path.write_text("\n".join([names, *rows]))
+    if not asked:
+        assert assay.read(path, **given).labels["label"].max() <= 500
+        return
+    with pytest.raises(DataError, match=r"'1\.500' are ambiguous: .* column 'x' has decimal commas, such as '3,5'"):
+        assay.read(path, **given)
+    assert assay.read(path, decimal="comma", **given).labels["label"].max() == 1500
+    assert assay.read(path, decimal="point", **given).labels["label"].min() in (1.4, 1.5)
+
+
 @pytest.mark.parametrize(
     ("cells", "options", "words"),
     [
