@@ -229,7 +229,8 @@ class Annotations:
         """
         named = [c for c in self.items.columns if c.startswith(PREFIXES) and self.items[c].dtype.is_numeric()]
         known = (*self.reading.drawn, *self.reading.left_out)
-        known += tuple(confidences(self.items.columns, self.annotators["annotator"]))
+        if self.items.width > 1:
+            known += tuple(confidences(self.items.columns[1:], self.annotators["annotator"]))
         if len(named) < 2:
             return known
         parts = self.labels.partition_by("criterion") if self.criteria else [self.labels]

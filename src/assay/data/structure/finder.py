@@ -141,7 +141,7 @@ class StructureSearch(WideSearch):
         return self._unread() if once else self.wide()
 
     def _nearly_labels(self) -> dict[str, ColumnView]:
-        """The columns of numbers but for a few cells (a date, a number without its %) on the scale of other columns.
+        """The columns of numbers, except a few cells (a date, a number without its %), on the scale of other columns.
 
         They have the roles that they would have without these cells, which reading them then refuses with their rows.
         """

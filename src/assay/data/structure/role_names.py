@@ -85,7 +85,7 @@ _ANNOTATOR_DATA = re.compile(rf"(.+)[ _.:/-]+{_DATA}")
 _NUMBERED_DATA = re.compile(rf"{_DATA}[ _.:/-]*(\d+)")
 """The same by the annotator's number: ``confidence1`` next to ``rater1``."""
 _SURE_FIRST = re.compile(rf"{_SURE}[ _.:/-]+(.+)")
-"""How sure somebody is, by the name: ``certainty_gpt``."""
+"""How sure an annotator is, by the name: ``certainty_gpt``."""
 
 
 def plain_name(name: str) -> str:
@@ -165,7 +165,7 @@ def data_of(name: str, names: Iterable[str]) -> Literal["confidence", "technical
 
 
 def confidences(names: Iterable[str], annotators: Iterable[str]) -> list[str]:
-    """Return the columns with how sure somebody is of a label, by their names: nobody knows it before the label."""
+    """Return the columns with how sure an annotator is of a label, by their names: it is not known before the label."""
     who = [*annotators]
     return [n for n in names if called(plain_name(n), "confidence") or data_of(n, who) == "confidence"]
 
