@@ -104,7 +104,10 @@ def test_points_next_to_decimal_commas_are_asked_about(tmp_path, layout, labels,
     path = tmp_path / "t.csv"
     path.write_text("\n".join([names, *rows]))
     if not asked:
-        assert assay.read(path, **given).labels["label"].max() <= 500
+        read = assay.read(path, **given)
+        assert read.labels["label"].max() <= 500
+        noted = any("If it separates thousands, set decimal='comma'" in note for note in read.reading.notes)
+        assert noted == (labels == ["1.500", "1.400"])
         return
     with pytest.raises(DataError, match=r"'1\.500' are ambiguous: .* column 'x' has decimal commas, such as '3,5'"):
         assay.read(path, **given)

@@ -180,8 +180,8 @@ _POINTS = r"^[+-]?([1-9]\d{0,2}(\.\d{3})+|\d{1,3})$"
 """Whole numbers below a thousand, and those with points between thousands."""
 
 
-def refuse_points(labels: pl.Series, table: pl.DataFrame, source: str) -> None:
-    """Refuse labels such as ``1.500`` next to another column of the same file with decimal commas.
+def points_note(labels: pl.Series, table: pl.DataFrame, source: str) -> list[str]:
+    """Return the note on labels such as ``1.500``; next to another column with decimal commas, they are refused.
 
     Raises
     ------
@@ -189,12 +189,12 @@ def refuse_points(labels: pl.Series, table: pl.DataFrame, source: str) -> None:
         If each label can have a decimal point or points between thousands.
     """
     if labels.dtype != pl.String:
-        return
+        return []
     there = strip_spaces(labels.drop_nulls().unique(maintain_order=True))
     there = there.filter((there != "") & ~there.str.to_lowercase().is_in(MARKS))
     pointed = there.filter(there.str.contains(r"\."))
     if not len(pointed) or not there.str.contains(_POINTS).all():
-        return
+        return []
     for name in (n for n in table.columns if table[n].dtype == pl.String):
         cells = strip_spaces(table[name].drop_nulls().unique(maintain_order=True))
         commas = cells.filter(cells.str.contains(_COMMA) & ~cells.str.contains(_GROUPED))
@@ -203,6 +203,7 @@ def refuse_points(labels: pl.Series, table: pl.DataFrame, source: str) -> None:
                 f"{source}: labels such as '{pointed[0]}' are ambiguous: the point can separate decimals or thousands, "
                 f"and column '{name}' has decimal commas, such as '{commas[0]}'. Set decimal='comma' or decimal='point'"
             )
+    return [f"labels such as '{pointed[0]}' have a decimal point. If it separates thousands, set decimal='comma'"]
 
 
 def _symbols(texts: pl.Series, unread: pl.Series, scale: Scale | None, decimal: Decimal | None) -> Numbers | None:

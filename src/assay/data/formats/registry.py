@@ -59,7 +59,7 @@ from assay.data.structure.finder import find_structure
 from assay.data.structure.readings import MOST_READINGS, UnclearTableError, of_several, readings_of, unclear
 from assay.data.structure.role_names import called, plain_name
 from assay.data.structure.roles import IGNORED, ROWS, Choice, Doubt, Layout, Role, Stated, Structure
-from assay.data.values import infer_scale, refuse_points, valid_as_written, words_of
+from assay.data.values import infer_scale, points_note, valid_as_written, words_of
 from assay.errors import AssayError, DataError, DesignError, counted, listing, unknown
 from assay.estimation.options import hints_of, option
 from assay.plugins import Registry
@@ -585,9 +585,11 @@ def typed(rows: Rows, leave: Iterable[str | None]) -> Rows:
 def long_rows(rows: Rows, settings: ReadSettings, *, check: bool) -> tuple[Rows, str, str, str, str | None]:
     """Convert a table of any shape to a long one; also return its columns of item, annotator, label and criterion."""
     made = _long_rows(rows, settings, check=check)
-    if settings.decimal is None and Path(rows.reading.source).suffix.lower() in TEXTS and made[3] in made[0].labels:
-        refuse_points(made[0].labels[made[3]], rows.labels, rows.reading.source)
-    return made
+    long, label = made[0], made[3]
+    if settings.decimal is None and Path(rows.reading.source).suffix.lower() in TEXTS and label in long.labels:
+        notes = points_note(long.labels[label], rows.labels, rows.reading.source)
+        long = replace(long, reading=long.reading.add_notes(*notes)) if notes else long
+    return long, *made[1:]
 
 
 def _long_rows(rows: Rows, settings: ReadSettings, *, check: bool) -> tuple[Rows, str, str, str, str | None]:
