@@ -112,16 +112,33 @@ def read_apart(source: Any) -> list[Path] | None:
 
 
 def _join_all(paths: Sequence[Path], settings: ReadSettings) -> Annotations:
-    """Read each source as it states, or with the given options, and join them."""
+    """Read each source as it states, or with the given options, and join them.
+
+    A plain file has the judges, and the categories, that other sources state.
+    """
     given = {name: value for name, value in settings.changed().items() if name != "match"}
-    tables = [
-        read(one) if (one / "study.yaml").is_file() or one.suffix.lower() in READING else read(one, **given)
-        for one in paths
-    ]
+    states = {one: (one / "study.yaml").is_file() or one.suffix.lower() in READING for one in paths}
+    stated = {one: read(one) for one in paths if states[one]}
+    tables = [stated[one] if states[one] else _read_like(one, [*stated.values()], given) for one in paths]
     whole = tables[0]
     for other in tables[1:]:
         whole = whole.join(other, settings.match)
     return whole
+
+
+def _read_like(path: Path, stated: Sequence[Annotations], given: Mapping[str, Any]) -> Annotations:
+    """Read a file with the given options, and what other tables state of its judges and categories."""
+    scales = {scale for table in stated for scale in table.scales.values()}
+    words = [s for s in scales if s.categories is not None and all(isinstance(c, str) for c in s.categories)]
+    if "scale" not in given and len(words) == len(scales) == 1:
+        given = {**given, "scale": words[0]}
+    try:
+        return read(path, **given)
+    except AssayError as error:
+        judges = error.advised.get("judges") or ()
+        if "judges" in given or not judges or not {*judges} <= {one for table in stated for one in table.judges}:
+            raise
+        return read(path, **given, judges=judges)
 
 
 def rows_of_source(source: Any, paths: tuple[Path, ...], settings: ReadSettings) -> tuple[Rows | None, ReadSettings]:

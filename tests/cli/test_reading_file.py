@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import re
+import shlex
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
+import assay
 from assay.cli.app import visible_arguments
 from assay.cli.labels import NAMES, READ_OPTIONS
 from assay.data.formats import FormatSettings
 from assay.data.formats.registry import ReadSettings
+from assay.errors import DataError
 from assay.estimation.options import hints_of
 
 Run = Callable[..., tuple[int, str, str]]
@@ -67,3 +71,45 @@ def test_reading_options_are_those_of_read() -> None:
     first = {"--item", "--annotator", "--label", "--judges", "--scale", "--wide", "--reading"}
     listed = [NAMES[name] for name, (_, limits) in READ_OPTIONS.items() if limits.first]
     assert {*listed, "--wide", "--reading"} == first
+
+
+@pytest.fixture
+def months(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A reading of people and a judge, and two files of further items: of that judge, and of another."""
+    monkeypatch.chdir(tmp_path)
+    words = ("bad", "ok", "good")
+    rows = [f"q{k},{words[k % 3]},{words[(k + k % 2) % 3]},{words[(k + k % 4) % 3]}\n" for k in range(40)]
+    Path("people.csv").write_text("ID,Ann,Bob,gpt-4o\n" + "".join(rows))
+    for name, who in (("more", "gpt-4o"), ("other", "llama-3")):
+        rows = [
+            f"{f'r{k}' if name == 'more' else 'text ' + 'ab'[k // 15] + chr(97 + k % 15)},{words[k % 2]}\n"
+            for k in range(30)
+        ]
+        Path(f"{name}.csv").write_text(f"ID,{who}\n" + "".join(rows))
+    assay.look("people.csv", judges=["gpt-4o"], scale="ordinal:bad<ok<good").write("reading.yaml")
+    return tmp_path
+
+
+def test_further_items_of_annotators_are_read_next_to_a_reading_file(run: Run, months: Path) -> None:
+    plain = assay.read(["people.csv", "more.csv"], judges=["gpt-4o"], scale="ordinal:bad<ok<good")
+    for files in (["reading.yaml", "more.csv"], ["more.csv", "reading.yaml"]):
+        both = assay.read(files)
+        assert (both.fingerprint, both.n_items) == (plain.fingerprint, 70)
+        assert "no item is in both tables: " in " ".join(both.reading.notes)
+    Path("again.csv").write_text(re.sub(r"\nq(\d+)", r"\nText [q\1]", Path("people.csv").read_text()))
+    for files in (["reading.yaml", "again.csv"], ["people.csv", "again.csv"]):
+        with pytest.raises(DataError, match=r"40 of 40 match loosely \('Text \[q0\]' = 'q0'\)"):
+            assay.read(files, judges=["gpt-4o"])
+    code, out, err = run("look", "reading.yaml", "more.csv")
+    assert (code, "corrected estimates (30 items without human labels)" in out) == (0, True), err
+
+
+def test_advice_about_further_files_works_or_names_the_next_step(run: Run, months: Path) -> None:
+    code, _, err = run("agreement", "reading.yaml", "--labels-from", "other.csv", *FEW)
+    assert (code, "'llama-3' could be a judge" in err) == (2, True)
+    pasted = shlex.split(err.partition("If this is right, run: assay ")[2])
+    code, _, err = run(*pasted)
+    said = "no annotator is in both. Read both with the column that has the same ids (--item ...)"
+    assert (code, said in err) == (2, True), err
+    Path("other.csv").write_text("ID,llama-3\n" + "".join(f"q{k},{('bad', 'ok')[k % 2]}\n" for k in range(30)))
+    assert run(*pasted)[0] == 0, "the advice works as soon as items are shared"

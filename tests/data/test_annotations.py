@@ -207,7 +207,7 @@ def test_from_frame_determines_judges():
             {"judges": ["gpt"], "items": pl.DataFrame({"item": ["a", "a"]})},
             "the table of items contains 'a' twice",
         ),
-        (SMALL, None, {"items": pl.DataFrame({"name": ["a"]})}, "column 'item' is not in the table of items"),
+        (SMALL, None, {"items": pl.DataFrame({"name": ["z"]})}, "column 'item' is not in the table of items"),
         (
             SMALL,
             None,

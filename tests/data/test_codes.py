@@ -30,6 +30,15 @@ def test_codes_can_be_numbers_or_text(labels):
     assert assay.read(labels, codes=KEY).labels["label"].to_list() == WORDS
 
 
+@pytest.mark.parametrize("dtype", [pl.Float64, pl.String])
+def test_codes_match_equal_numbers(dtype):
+    labels = LABELS.with_columns(label=pl.Series([0.0, 0.5, 1.0, 1.0, 0.0, 0.0]).cast(dtype))
+    read = assay.read(labels, codes={"0": "never", "0.5": "sometimes", "1": "always"})
+    assert read.labels["label"].to_list() == WORDS
+    padded = LABELS.with_columns(label=pl.Series(["1", "01", "2", "2", "1", "1"]))
+    assert assay.read(padded, codes={"1": "a", "01": "b", "2": "c"}).labels["label"].to_list() == [*"abccaa"]
+
+
 def test_codes_from_separate_file(tmp_path):
     LABELS.write_csv(tmp_path / "labels.csv")
     KEY.write_csv(tmp_path / "key.csv")

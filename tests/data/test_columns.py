@@ -410,6 +410,39 @@ def test_additional_tables_accept_role_or_users_column_name():
         _named_rows(frame.drop("item"), "item", "name")
 
 
+WIDE = pl.DataFrame({
+    "id": [f"x{i}" for i in range(20)], "ann": [1 + i % 5 for i in range(20)], "bob": [1 + i % 4 for i in range(20)]
+})  # fmt: skip
+
+
+@pytest.mark.parametrize("name", ["item", "id", "key"])
+def test_table_of_items_is_matched_by_its_ids(name):
+    about = pl.DataFrame({"n": range(20), "genre": ["a", "b"] * 10, name: WIDE["id"]})
+    for options in ({}, {"item": "id"}, {"item": "id", "layout": "wide"}):
+        labels = assay.read(WIDE, items=about, humans=["ann", "bob"], **options)
+        assert labels.items["genre"].to_list() == ["a", "b"] * 10
+        assert name == "item" or name not in labels.items.columns
+    long = WIDE.unpivot(["ann", "bob"], index="id", variable_name="annotator", value_name="label")
+    assert assay.read(long.rename({"id": "item"}), items=about).items["genre"].to_list() == ["a", "b"] * 10
+
+
+def test_table_of_other_items_is_refused():
+    people = {"humans": ["ann", "bob"]}
+    other = pl.DataFrame({"item": [f"y{i}" for i in range(20)], "genre": ["a", "b"] * 10})
+    with pytest.raises(DataError, match="no item of the table of items has a label: it has 'y0', and the labels have"):
+        assay.read(WIDE, items=other, **people)
+    with pytest.raises(
+        DataError, match="'item' is not in the table of items; it has key, genre; no column has the ids"
+    ):
+        assay.read(WIDE, items=other.rename({"item": "key"}), **people)
+    twice = pl.DataFrame({"key": WIDE["id"], "again": WIDE["id"]})
+    with pytest.raises(DataError, match="; 'key', 'again' have the ids of the labels, such as 'x0'"):
+        assay.read(WIDE, items=twice, **people)
+    few = pl.concat([other, pl.DataFrame({"item": ["x3"], "genre": ["a"]})])
+    notes = assay.read(WIDE, items=few, **people).reading.notes
+    assert "19 of 20 items with labels are not in the table of items, such as 'x0'" in notes
+
+
 def test_errors_name_at_most_five_rows():
     for n, words in ((1, "1 row without item (row 1)"), (5, "5 rows without item (rows 1, 2, 3, 4, 5)"),
                      (6, "6 rows without item (rows 1, 2, 3, 4, 5 and 1 more)")):  # fmt: skip

@@ -3,13 +3,19 @@
 from __future__ import annotations
 
 import csv
+import json
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import polars as pl
 import pytest
 
 import assay
+from assay.data.columns import Reading
+from assay.data.formats import Rows
+from assay.data.formats.registry import join_files, settle_scales
 from assay.data.joining import loose_matches
+from assay.data.scales import Nominal, Scale
 from assay.errors import DataError
 
 N = 12
@@ -255,3 +261,90 @@ def test_labels_that_columns_leave_out_are_no_strata():
     said = assay.alt_test(read, epsilon=0.2).summary()
     assert "stars" in said
     assert "cho" not in said
+
+
+WORDS = ("bad", "ok", "good")
+
+
+def label_studio(folder: Path, name: str, words: Sequence[str], who: Mapping[int, str]) -> Path:
+    """An export with the words that annotators chose for 30 answers."""
+
+    def chosen(n: int, a: int) -> list[dict[str, object]]:
+        value = {"choices": [words[(n + (n % 7 == a)) % 3]]}
+        return [{"type": "choices", "from_name": "quality", "to_name": "answer", "value": value}]
+
+    tasks = [
+        {"id": n, "data": {"answer_id": f"a{n:02}"}, "predictions": [], "annotations": [
+            {"id": 100 * a + n, "completed_by": {"id": a, "email": one}, "result": chosen(n, a), "was_cancelled": False}
+            for a, one in who.items()
+        ]}
+        for n in range(30)
+    ]  # fmt: skip
+    path = folder / name
+    path.write_text(json.dumps(tasks))
+    return path
+
+
+def promptfoo(folder: Path) -> Path:
+    """An export with a judge's scores of these answers: 0, 0.5 or 1."""
+    results = []
+    for n in range(30):
+        score = (0, 0.5, 1)[(n + (n % 5 == 0)) % 3]
+        graded = {"type": "llm-rubric", "value": "good?", "provider": "openai:gpt-4o", "metric": "quality"}
+        component = {"pass": score >= 0.5, "score": score, "reason": "r", "assertion": graded}
+        results.append({
+            "promptIdx": 0, "testIdx": n, "vars": {"answer_id": f"a{n:02}"}, "response": {"output": f"text {n}"},
+            "provider": {"id": "echo"}, "prompt": {"raw": "p", "label": "p"}, "score": score, "success": True,
+            "gradingResult": {"pass": True, "score": score, "reason": "r", "componentResults": [component]},
+        })  # fmt: skip
+    path = folder / "pf.json"
+    path.write_text(json.dumps({"evalId": "e", "results": {"version": 3, "prompts": [], "results": results}}))
+    return path
+
+
+PEOPLE = {1: "ann@x.org", 2: "bob@x.org"}
+
+
+def test_exports_with_other_labels_are_refused_as_plain_tables_are(tmp_path):
+    people, judge = label_studio(tmp_path, "ls.json", WORDS, PEOPLE), promptfoo(tmp_path)
+    said = r"labels of 'openai:gpt-4o' \('0.0', '0.5', '1.0'\) are labels of no other annotator \('bad', 'good', 'ok'\)"
+    for files in ([people, judge], [judge, people]):
+        with pytest.raises(DataError, match=said):
+            assay.read(files, item="answer_id")
+    more = label_studio(tmp_path, "more.json", ("schlecht", "mittel", "gut"), {3: "cem@x.org"})
+    with pytest.raises(DataError, match=r"'cem@x.org' \('gut', 'mittel', 'schlecht'\) are labels of no other"):
+        assay.read([people, more], item="answer_id")
+    with pytest.raises(DataError, match=r"'cem@x.org' .* are labels of no other annotator"):
+        assay.read(people, item="answer_id").join(assay.read(more, item="answer_id"))
+    every = "nominal:bad,gut,good,mittel,ok,schlecht"
+    one, other = (assay.read(path, item="answer_id", scale=every) for path in (people, more))
+    assert len(one.join(other)) == 90, "who states all categories knows them"
+
+
+@pytest.mark.parametrize("scale", [None, "ordinal:bad<ok<good"])
+def test_codes_are_those_of_an_export_with_its_numbers(tmp_path, scale):
+    people, judge = label_studio(tmp_path, "ls.json", WORDS, PEOPLE), promptfoo(tmp_path)
+    codes = {"0": "bad", "0.5": "ok", "1": "good"}
+    alone = assay.read(judge, item="answer_id", codes=codes, scale=scale)
+    assert alone.labels["label"].value_counts().sort("label")["label"].to_list() == ["bad", "good", "ok"]
+    both = assay.read([people, judge], item="answer_id", codes=codes, scale=scale)
+    assert [len(both), both.scale.kind] == [90, "nominal" if scale is None else "ordinal"]
+    with pytest.raises(DataError, match=r"such as '1.0' .* are not among the codes: 0 = bad, 0.5 = ok;"):
+        assay.read(judge, item="answer_id", codes={"0": "bad", "0.5": "ok"}, scale=scale)
+
+
+def test_annotator_off_the_scale_of_another_export_does_not_vanish():
+    def part(source: str, who: str, labels: Sequence[str], scale: Scale | None) -> Rows:
+        frame = pl.DataFrame({"item": list("abcdef"), "annotator": who, "criterion": "q", "label": labels})
+        return Rows(
+            frame.with_columns(_row=pl.int_range(1, 7)),
+            reading=Reading(source, 6),
+            scales={"q": scale} if scale else {},
+        )
+
+    people = part("a.json", "ann", ["ok", "bad"] * 3, Nominal(("bad", "ok")))
+    joined = join_files([people, part("b.json", "gpt", ["0", "1"] * 3, None)])
+    with pytest.raises(DataError, match=r"every label of 'gpt' is off its scale .*; each must be one of bad, ok"):
+        settle_scales(joined, None)
+    some = join_files([people, part("b.json", "gpt", ["0", "ok"] * 3, None)])
+    assert settle_scales(some, None)[0].labels.height == 9, "a platform accepts labels off its scale"

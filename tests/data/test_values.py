@@ -82,6 +82,39 @@ def test_read_parses_number_notations(tmp_path, cells, options, wanted, scale, s
     assert said in " ".join(labels.reading.notes)
 
 
+@pytest.mark.parametrize("layout", ["long", "wide"])
+@pytest.mark.parametrize(
+    ("labels", "other", "asked"),
+    [
+        (["1.500", "1.400"], ["3,5", "2"], True), (["1.500", "500"], ["3,5", "2,25"], True),
+        (["1.500", "0.500"], ["3,5", "2"], False), (["1.500", "1.25"], ["3,5", "2"], False),
+        (["1.500", "1.400"], ["3.5", "2"], False), (["1.500", "1.400"], ["3,500", "2,250"], False),
+        (["1.500", "1.400"], ["a,5", "2,1"], False),
+    ],
+)  # fmt: skip
+def test_points_next_to_decimal_commas_are_asked_about(tmp_path, layout, labels, other, asked):
+    given = {"humans": ["ann", "bob"]}
+    if layout == "wide":
+        names = "id;ann;bob;x"
+        rows = [f"q{i};{labels[i % 2]};{labels[(i + i % 3) % 2]};{other[i // 7 % 2]}" for i in range(30)]
+    else:
+        names, given = "id;who;score;x", {**given, "item": "id", "annotator": "who", "label": "score"}
+        both = [(i, k, who) for i in range(30) for k, who in enumerate(("ann", "bob"))]
+        rows = [f"q{i};{who};{labels[(i + k) % 2]};{other[i // 7 % 2]}" for i, k, who in both]
+    path = tmp_path / "t.csv"
+    path.write_text("\n".join([names, *rows]))
+    if not asked:
+        read = assay.read(path, **given)
+        assert read.labels["label"].max() <= 500
+        noted = any("If it separates thousands, set decimal='comma'" in note for note in read.reading.notes)
+        assert noted == (labels == ["1.500", "1.400"])
+        return
+    with pytest.raises(DataError, match=r"'1\.500' are ambiguous: .* column 'x' has decimal commas, such as '3,5'"):
+        assay.read(path, **given)
+    assert assay.read(path, decimal="comma", **given).labels["label"].max() == 1500
+    assert assay.read(path, decimal="point", **given).labels["label"].min() in (1.4, 1.5)
+
+
 @pytest.mark.parametrize(
     ("cells", "options", "words"),
     [
@@ -89,11 +122,11 @@ def test_read_parses_number_notations(tmp_path, cells, options, wanted, scale, s
          "the comma can separate decimals or thousands. Set decimal='comma' or dec"),
         (["4,5", "4.5"], {}, "Set decimal='comma' or decimal='point', and write all labels in the same notation"),
         (["1,234", "2"], {"scale": "interval:0-5000"}, "Set decimal='comma' or decimal='point'"),
-        (["80%", "0.8"], {}, "'80%' are percentages and '0.8' is not: write all labels in the same notation"),
+        (["80%", "0.8"], {}, "'80%' are percentages and '0.8' is not (row "),
         (["4/5", "8/10"], {}, "'4/5' are ambiguous: they can be dates, or parts of 5, 10"),
         (["12/5", "4/5"], {}, "'12/5' are ambiguous: they can be dates"),
         (["8/10", "4/10"], {"scale": "1-5"}, "2 labels off the scale (row"),
-        (["2024-05-04", "2024-05-03"], {}, "look like dates. Spreadsheets convert entries such as 4/5"),
+        (["2024-05-04", "2024-05-03"], {}, "2024-05-03'). Spreadsheets convert entries such as 4/5"),
         (["04.05.2024", "x"], {}, "look like dates"),
         (["4-May", "3-4", "5-6"], {}, "'4-May' look like dates"),
         (["May 4", "good"], {}, "'May 4' look like dates"),
@@ -374,7 +407,8 @@ def test_parse_numbers_by_notation(cells, scale, decimal, values, note, said):
         (["1,23", "2.5"], "such as '1,23' are ambiguous: "
          "the comma can separate decimals or thousands. Set decimal='comma' or "
          "decimal='point', and write all labels in the same notation"),
-        (["80%", "7"], "such as '80%' are percentages and '7' is not: write all labels in the same notation"),
+        (["80%", "7"], "such as '80%' are percentages and '7' is not (row 1: '7'): "
+         "write all labels in the same notation"),
         (["1,234%", "2%"], "such as '1,234' are ambiguous: "
          "the comma can separate decimals or thousands. Set decimal='comma' or "
          "decimal='point'"),

@@ -103,7 +103,8 @@ def test_confidence_with_the_number_of_an_annotator_is_not_a_label() -> None:
     table = pl.DataFrame({"id": [f"x{k}" for k in N], "rater1": A, "confidence1": B, "rater2": C, "confidence2": A})
     labels = assay.read(table)
     assert labels.humans == ("rater1", "rater2")
-    assert any("'confidence1', 'confidence2' ignored" in note for note in labels.reading.notes)
+    assert "'confidence1', 'confidence2' kept as confidence in the labels" in labels.reading.notes
+    assert labels.technical_columns == ("confidence1", "confidence2")
 
 
 @pytest.mark.parametrize("name", ["field", "column", "question", "code"])

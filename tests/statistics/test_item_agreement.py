@@ -693,7 +693,7 @@ def test_agreement_ratio_can_be_recomputed():
     assert made["agreement_ratio"]["estimate"] == r.estimate
     never = alt_test(study(people, np.full(150, 3)), "judge", expertise="expert", score="neg_rmse").agreement_ratio
     assert (never.estimate, np.isnan(never.low)) == (0.0, True)
-    assert "gives one label within each stratum" in never.reason
+    assert "within each stratum, the judge gives one label, or labels that no annotator gives" in never.reason
 
 
 @pytest.mark.parametrize("n_annotators", [2, 3])

@@ -34,6 +34,7 @@ from assay.data.names import (
 )  # fmt: skip
 from assay.data.scales import Interval, Label, Preference, Scale, scale_named
 from assay.data.structure.probabilities import PREFIXES, probability_columns
+from assay.data.structure.role_names import confidences
 from assay.errors import PANDAS, DataError, DesignError, counted, listing, no_attribute, require_packages, unknown
 from assay.estimation.options import one_of, question_of_two
 from assay.reporting.tables import printable
@@ -226,9 +227,14 @@ class Annotations:
 
     @cached_property
     def technical_columns(self) -> tuple[str, ...]:
-        """Item columns that describe no item: of a study's draw, a judge's probabilities, labels that are not read."""
+        """Item columns that describe no item: of a study's draw, a judge's probabilities, labels that are not read.
+
+        So are those of a confidence in a label, which is not known before the label.
+        """
         named = [c for c in self.items.columns if c.startswith(PREFIXES) and self.items[c].dtype.is_numeric()]
         known = (*self.reading.drawn, *self.reading.left_out)
+        if self.items.width > 1:
+            known += tuple(confidences(self.items.columns[1:], self.annotators["annotator"]))
         if len(named) < 2:
             return known
         parts = self.labels.partition_by("criterion") if self.criteria else [self.labels]
@@ -326,8 +332,8 @@ class Annotations:
         Raises
         ------
         DataError
-            If no item is in both, if the scales exclude each other, or if someone is a human in one and a judge in the
-            other.
+            If neither an item nor an annotator is in both, if the scales exclude each other, or if someone is a human
+            in one and a judge in the other.
 
         Examples
         --------

@@ -27,6 +27,7 @@ from assay.data.names import (
     factorize,
     match_spelling,
     numbered_texts,
+    strip_spaces,
     trim_names,
     unify_spelling,
 )
@@ -206,14 +207,16 @@ def column_of(name: str, values: Sequence[Any], source: str, *, strict: bool = T
         if not strict:
             return pl.Series(name, [None if v is None else str(v) for v in values])
         others = [i for i, v in enumerate(values) if v is not None and not isinstance(v, str)]
-        few = min(texts, others, key=len)
-        rows = ", ".join(f"row {i + 1}: {values[i]!r}" for i in few[:5])
-        more = f" and {len(few) - 5} more" if len(few) > 5 else ""
-        raise DataError(
-            f"{source}: column '{name}' mixes numbers and text ({rows}{more}); convert all values to one type"
-        )
+        raise mixed_column(name, {i + 1: values[i] for i in min(texts, others, key=len)}, source)
     found = pl.Series(name, values, strict=False)
     return found.cast(pl.Float64) if found.dtype == pl.Int128 else found  # NumPy has no such integers
+
+
+def mixed_column(name: str, few: Mapping[int, Any], source: str) -> DataError:
+    """Return the error about a column of numbers and text, with the rows of the fewer."""
+    rows = ", ".join(f"row {row}: {value!r}" for row, value in [*few.items()][:5])
+    more = f" and {len(few) - 5} more" if len(few) > 5 else ""
+    return DataError(f"{source}: column '{name}' mixes numbers and text ({rows}{more}); convert all values to one type")
 
 
 # -- the report of reading -----------------------------------------------------------------------------
@@ -250,6 +253,9 @@ class Reading:
     reading it."""
     with_items: bool = False
     """Whether the table of items is that of the source: its items without a label belong to the study."""
+    apart: tuple[str | None, ...] = ()
+    """Criteria (None: all labels) on one scale of several sources that each stated another one, or none: their
+    annotators are compared, as are those of labels whose scale is inferred."""
     split_detected: bool = False
     """Whether item ids were split into item and criterion because all of them show this structure."""
 
@@ -484,7 +490,7 @@ class _Sheet:
         self.pairs_are_items = False
         """Whether the item now consists of the question and the pair of systems."""
         items = settings.items
-        self.items = None if items is None else _named_rows(to_polars(items), "item", str(settings.item))
+        self.items = None if items is None else _item_rows(to_polars(items), self.table["item"], str(settings.item))
 
     def read_names(self) -> None:
         """Read items, annotators and criteria as text in one spelling, and as codes; repeats as whole numbers."""
@@ -607,8 +613,9 @@ class _Sheet:
             self.notes += _ordered_words(found)
         self.notes += _marks_not_found(self.settings.marks or (), marks)
         self._drop_unlabelled(marks)
-        if scale is None:
-            self._refuse_differing_labels(scales)
+        apart = self.reading.apart
+        compared = {c: one for c, one in scales.items() if scale is None or c in apart or None in apart}
+        self._refuse_differing_labels(compared)
         return scales
 
     def _refuse_differing_labels(self, scales: Mapping[str | None, Scale]) -> None:
@@ -744,8 +751,17 @@ class _Sheet:
         about = self._match_rows(self.items, "item")
         self.without_label = about.join(frame, on="item", how="anti", maintain_order="left")
         if unlabelled := self.without_label.height:
+            if unlabelled == about.height:
+                raise DataError(
+                    f"{self.source}: no item of the table of items has a label: it has '{about['item'][0]}', and the "
+                    f"labels have '{frame['item'][0]}'; write the same ids in both"
+                )
             of = "" if self.reading.with_items else " of the item table"
             self.notes.append(f"{counted(unlabelled, 'item')}{of} without a label")
+        absent = frame.join(about, on="item", how="anti")
+        if 2 * absent.height > frame.height:
+            number = f"{absent.height:,} of {counted(frame.height, 'item')}"
+            self.notes.append(f"{number} with labels are not in the table of items, such as '{absent['item'][0]}'")
         return frame.join(about, on="item", how="left", maintain_order="left")
 
     def unlabelled_items(self) -> pl.DataFrame | None:
@@ -871,6 +887,26 @@ def _named_rows(frame: pl.DataFrame, role: str, alias: str) -> pl.DataFrame:
     if role not in frame.columns:
         raise DataError(unknown("column", role, frame.columns, f"the table of {role}s"))
     return frame.with_columns(_id_texts(frame[role]))
+
+
+def _item_rows(frame: pl.DataFrame, items: pl.Series, alias: str) -> pl.DataFrame:
+    """A table of items with their ids in a column ``item``: by its name, or the only column with the labels' ids."""
+    if "item" in frame.columns or alias in frame.columns:
+        return _named_rows(frame, "item", alias)
+    known = strip_spaces(_id_texts(items).drop_nulls().unique(maintain_order=True))
+    ids = {name: strip_spaces(_id_texts(frame[name])) for name in frame.columns if not frame[name].dtype.is_nested()}
+    least = max(1, LEAST_MATCHED * min(len(known), frame.height))
+    unique = {name: one for name, one in ids.items() if not one.is_duplicated().any()}
+    fits = [name for name, one in unique.items() if one.is_in(known.implode()).sum() >= least]
+    if len(fits) == 1:
+        return _named_rows(frame, "item", fits[0])
+    said = f"; {listing([repr(name) for name in fits])} have" if fits else "; no column has"
+    said += " the ids of the labels" + (f", such as '{known[0]}'" if len(known) else "")
+    raise DataError(f"{unknown('column', 'item', frame.columns, 'the table of items')}{said}")
+
+
+LEAST_MATCHED = 0.5
+"""Share of the ids of the labels, or of a table of items, from which a column has the ids of the labels' items."""
 
 
 def _rows(bad: pl.DataFrame) -> str:

@@ -10,16 +10,15 @@ from __future__ import annotations
 
 import itertools
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any, Literal
 
-import numpy as np
 import polars as pl
 
 from assay.data.columns import Reading
-from assay.data.names import factorize, strip_spaces
+from assay.data.names import strip_spaces
 from assay.data.scales import Interval, Nominal, Ordinal, Scale
-from assay.data.values import AnnotatorLabels, refuse_differing_labels
 from assay.data.words import left_out_notes
 from assay.errors import DataError, counted
 
@@ -48,16 +47,16 @@ SPLIT = re.compile(r"(?<![^\W\d_])(train|test|dev|val|holdout|pilot)(?:ing|elopm
 """The part of a data set that an id names: the first text of one part is not the first text of another."""
 
 
-def loose_matches(first: pl.Series, second: pl.Series) -> dict[str, str]:
+def loose_matches(first: pl.Series, second: pl.Series, *, numbered: bool = True) -> dict[str, str]:
     """Return the id in ``first`` of each id in ``second`` that only matches loosely; empty if most do not match.
 
-    Both are distinct ids that are in one file only.
+    Both are distinct ids that are in one file only. Without ``numbered``, equal numbers are no match.
     """
     least = max(LEAST_MATCHED, LEAST_SHARE * min(len(first), len(second)))
     best: dict[str, str] = {}
     keys = [{name: form(ids) for name, form in FORMS.items()} for ids in (first, second)]
     for one, other in itertools.product(FORMS, FORMS):
-        if "the number" in (one, other) and one != other:
+        if "the number" in (one, other) and (one != other or not numbered):
             continue
         mine, theirs = (_partners(ids, of[name]) for ids, of, name in ((first, keys[0], one), (second, keys[1], other)))
         found = {theirs[key]: mine[key] for key in mine.keys() & theirs.keys()}
@@ -80,9 +79,11 @@ def _partners(ids: pl.Series, keys: pl.Series) -> dict[str, str]:
 
 
 def match_ids(
-    first: pl.Series, second: pl.Series, sources: tuple[str, str], match: Match
+    first: pl.Series, second: pl.Series, sources: tuple[str, str], match: Match, *, again: bool = False
 ) -> tuple[dict[str, str], str | None]:
     """Return the first table's id of each id of the second that is renamed, and a note on them.
+
+    If an annotator labelled items of both (``again``), equal numbers say nothing: further items are numbered, too.
 
     Raises
     ------
@@ -94,7 +95,8 @@ def match_ids(
     )
     shared = theirs.is_in(ours.implode())
     known = ours.filter(~ours.is_in(theirs.implode()))
-    found = loose_matches(known, theirs.filter(~shared)) if len(known) else {}
+    numbered = match == "loose" or not again
+    found = loose_matches(known, theirs.filter(~shared), numbered=numbered) if len(known) else {}
     if not found:
         return {}, None
     other, own = next(iter(found.items()))
@@ -117,9 +119,9 @@ def rename_ids(ids: pl.Series, names: Mapping[str, str]) -> pl.Series:
 
 def joined(first: Any, second: Any, match: Match) -> dict[str, Any]:
     """Return what makes one `Annotations` of two: the frame and the options of `Annotations.from_frame`."""
-    names, matched = match_ids(
-        first.items["item"], second.items["item"], (first.reading.source, second.reading.source), match
-    )
+    again = not {*first.annotators["annotator"]}.isdisjoint(second.annotators["annotator"])
+    sources = first.reading.source, second.reading.source
+    names, matched = match_ids(first.items["item"], second.items["item"], sources, match, again=again)
     others, about = (t.with_columns(rename_ids(t["item"], names)) for t in (second.labels, second.items))
     labels, criterion = _with_criteria(first, second, others)
     kinds = pl.concat([first.annotators.select("annotator", "kind"), second.annotators.select("annotator", "kind")])
@@ -128,14 +130,18 @@ def joined(first: Any, second: Any, match: Match) -> dict[str, Any]:
             f"'{twice[0]}' is a human in one table and a judge in the other; read both with the same judges"
         )
     mine, theirs = (set(table["item"].unique()) for table in labels)
-    if not (both := len(mine & theirs)):
-        raise DataError(
-            f"no item is in both tables: {first.reading.source} has '{labels[0]['item'][0]}', {second.reading.source} "
-            f"has '{labels[1]['item'][0]}'; items are joined by their ids"
-        )
-    alone = f"; {len(mine - theirs)} and {len(theirs - mine)} are in one alone" if mine != theirs else ""
-    note = f"joined by {counted(both, 'item')} that both tables have{alone}"
     one, other = first.reading, second.reading
+    if not (both := len(mine & theirs)):
+        first_ids = f"{one.source} has '{labels[0]['item'][0]}', {other.source} has '{labels[1]['item'][0]}'"
+        note = f"no item is in both tables: {first_ids}; items are joined by their ids"
+        if not again:
+            raise DataError(
+                f"{note}, and no annotator is in both. Read both with the column that has the same ids (item=...), or "
+                "write the ids of one as the other does"
+            )
+    else:
+        alone = f"; {len(mine - theirs)} and {len(theirs - mine)} are in one alone" if mine != theirs else ""
+        note = f"joined by {counted(both, 'item')} that both tables have{alone}"
     # What one table left out can be the labels that the other holds.
     who, left_out = {*kinds["annotator"]}, dict.fromkeys((*one.left_out, *other.left_out))
     still = tuple(name for name in left_out if name not in who)
@@ -152,14 +158,14 @@ def joined(first: Any, second: Any, match: Match) -> dict[str, Any]:
     )  # fmt: skip
     people = _about(first.annotators, second.annotators, "annotator").drop("kind")
     frame, scale = pl.concat(labels, how="diagonal_relaxed"), _scales(first, second, criterion)
-    _refuse_differing_labels(frame, first, second, scale, reading.source)
+    apart = (name for name in (scale if isinstance(scale, Mapping) else (None,)) if _scales_differ(name, first, second))
     return {
         "frame": frame, "scale": scale,
         "humans": list(dict.fromkeys((*first.humans, *second.humans))),
         "judges": list(dict.fromkeys((*first.judges, *second.judges))),
         "items": _about(known[0], known[1], "item"), "annotator_table": people if people.width > 1 else None,
         "conditions": list(dict.fromkeys((*first.conditions, *second.conditions))), "spelling": "apart", "exclude": (),
-        "reading": reading, "unlabelled": _without_labels(first, second, names),
+        "reading": replace(reading, apart=tuple(apart)), "unlabelled": _without_labels(first, second, names),
     }  # fmt: skip
 
 
@@ -186,19 +192,15 @@ def _with_criteria(first: Any, second: Any, others: pl.DataFrame) -> tuple[list[
     return [t if "criterion" in t.columns else t.with_columns(criterion=pl.lit(known[0])) for t in tables], known[0]
 
 
-def _refuse_differing_labels(
-    frame: pl.DataFrame, first: Any, second: Any, scale: Scale | Mapping[str, Scale], source: str
-) -> None:
-    """Refuse labels that the annotators of two tables on different scales write differently."""
-    for criterion, one in scale.items() if isinstance(scale, Mapping) else ((None, scale),):
-        before = [t.scales.get(criterion, t.scales.get(None)) for t in (first, second)]
-        if None not in before and before[0] != before[1]:
-            part = frame if criterion is None else frame.filter(pl.col("criterion") == criterion)
-            item, who = factorize(part["item"]), factorize(part["annotator"])
-            codes = item.codes.astype(np.int64), who.codes.astype(np.int64)
-            refuse_differing_labels(
-                AnnotatorLabels(part["label"].to_numpy(), *codes, tuple(who.names.to_list()), source), one
-            )
+def differ(stated: Sequence[Scale | None]) -> bool:
+    """Whether several sources state different scales, or only that they have categories, which can be different."""
+    return len({*stated}) > 1 or stated[0] == Nominal()
+
+
+def _scales_differ(criterion: str | None, first: Any, second: Any) -> bool:
+    """Whether two tables with labels of a criterion have different scales of it."""
+    stated = [t.scales.get(criterion, t.scales.get(None)) for t in (first, second)]
+    return None not in stated and differ(stated)
 
 
 def _about(one: pl.DataFrame, other: pl.DataFrame, key: str) -> pl.DataFrame:

@@ -176,6 +176,36 @@ def _decimals(texts: pl.Series, unread: pl.Series, scale: Scale | None, decimal:
     )
 
 
+_POINTS = r"^[+-]?([1-9]\d{0,2}(\.\d{3})+|\d{1,3})$"
+"""Whole numbers below a thousand, and those with points between thousands."""
+
+
+def points_note(labels: pl.Series, table: pl.DataFrame, source: str) -> list[str]:
+    """Return the note on labels such as ``1.500``; next to another column with decimal commas, they are refused.
+
+    Raises
+    ------
+    DataError
+        If each label can have a decimal point or points between thousands.
+    """
+    if labels.dtype != pl.String:
+        return []
+    there = strip_spaces(labels.drop_nulls().unique(maintain_order=True))
+    there = there.filter((there != "") & ~there.str.to_lowercase().is_in(MARKS))
+    pointed = there.filter(there.str.contains(r"\."))
+    if not len(pointed) or not there.str.contains(_POINTS).all():
+        return []
+    for name in (n for n in table.columns if table[n].dtype == pl.String):
+        cells = strip_spaces(table[name].drop_nulls().unique(maintain_order=True))
+        commas = cells.filter(cells.str.contains(_COMMA) & ~cells.str.contains(_GROUPED))
+        if len(commas) and cells.filter(cells != "").str.contains(_NOTATIONS["comma"]).all():
+            raise DataError(
+                f"{source}: labels such as '{pointed[0]}' are ambiguous: the point can separate decimals or thousands, "
+                f"and column '{name}' has decimal commas, such as '{commas[0]}'. Set decimal='comma' or decimal='point'"
+            )
+    return [f"labels such as '{pointed[0]}' have a decimal point. If it separates thousands, set decimal='comma'"]
+
+
 def _symbols(texts: pl.Series, unread: pl.Series, scale: Scale | None, decimal: Decimal | None) -> Numbers | None:
     """``★★★`` and ``★★★☆☆``: 3."""
     there = texts.drop_nulls()
@@ -279,9 +309,12 @@ def _percents(texts: pl.Series, unread: pl.Series, scale: Scale | None, decimal:
         others = texts.filter(percent.is_null() & texts.is_not_null())
         if not others.str.contains(_BEGINS).all():
             return None
+        rest = min(others, texts.filter(percent.is_not_null()), key=len)
         return _ambiguous_reading(
             texts,
-            f"such as '{example}' are percentages and '{others[0]}' is not: write all labels in the same notation",
+            f"such as '{example}' are percentages and '{others[0]}' is not{{rows}}: write all labels in the same "
+            "notation",
+            rest,
         )
     share = scale is not None and scale.bounds is not None and scale.bounds[1] <= 1
     values = inner.values / 100 if share else inner.values
@@ -333,23 +366,24 @@ def _find_ambiguity(texts: pl.Series, read: pl.Series) -> Numbers | None:
     # With more distinct texts, labels are free text, which is never counted.
     few = len(there) <= MOST_CATEGORIES
     begin = bool(there.str.contains(_BEGINS).all()) and read.null_count() == len(read)
-    words = _date_words(there) if few or begin else None
+    words, dates = _date_words(there) if few or begin else ("", [])
     if words or (few and begin):
         advised = undone_dates(there.to_list()) if words else order_by_numbers(there.to_list())
-        found = _ambiguous_reading(texts, words or _beginning_words(there))
+        found = _ambiguous_reading(texts, words or _beginning_words(there), dates)
         return replace(found, advised=advised)
     return Numbers(read, texts.is_null()) if read.null_count() < len(read) else None
 
 
-def _date_words(there: pl.Series) -> str | None:
-    """Return the message if some labels look like dates."""
-    example = next((text for text in there.head(1_000) if is_date(text)), None)
-    if example is None:
-        return None
-    return (
-        f"such as '{example}' look like dates. Spreadsheets convert entries such as 4/5 or 1-2 to dates: correct "
-        "them, or set {nominal} if they are categories"
+def _date_words(there: pl.Series) -> tuple[str, list[str]]:
+    """Return the message if some labels look like dates, and these."""
+    dates = [text for text in there.head(1_000) if is_date(text)]
+    if not dates:
+        return "", []
+    words = (
+        f"such as '{dates[0]}' look like dates{{rows}}. Spreadsheets convert entries such as 4/5 or 1-2 to dates: "
+        "correct them, or set {nominal} if they are categories"
     )
+    return words, dates
 
 
 def _beginning_words(there: pl.Series) -> str:
@@ -363,9 +397,16 @@ def _plain_reading(values: pl.Series, note: str) -> Numbers:
     return Numbers(values, values.is_null(), note=note)
 
 
-def _ambiguous_reading(texts: pl.Series, words: str) -> Numbers:
-    none = pl.Series([None] * len(texts), dtype=pl.Float64)
-    return Numbers(none, texts.is_null(), ambiguity=lambda part: words.replace("{nominal}", part.like("nominal")))
+def _ambiguous_reading(texts: pl.Series, words: str, odd: Iterable[str] = ()) -> Numbers:
+    """Labels that cannot be parsed; in the words of the reason, ``{rows}`` are those of the ``odd`` labels."""
+    none, labels = pl.Series([None] * len(texts), dtype=pl.Float64), [*odd]
+
+    def say(part: LabelColumn) -> str:
+        there = strip_spaces(part.labels).is_in(labels).fill_null(value=False) if "{rows}" in words else None
+        said = "" if there is None else f" ({part.rows(there)})"
+        return words.replace("{nominal}", part.like("nominal")).replace("{rows}", said)
+
+    return Numbers(none, texts.is_null(), ambiguity=say)
 
 
 # -- labels of one criterion -----------------------------------------------------------------------
@@ -542,10 +583,10 @@ def _decode(part: LabelColumn, settings: LabelSettings) -> tuple[LabelColumn, li
     DataError
         If a label is neither a code, nor one of the words, nor missing.
     """
-    words = _words_of(settings.codes, part.criterion)
+    words = words_of(settings.codes, part.criterion)
     if not words:
         return part, ["no codes were given; the labels stay unchanged"]
-    bare = strip_spaces(_code_text(part.labels))
+    bare = _equal_codes(strip_spaces(_code_text(part.labels)), words)
     odd = bare.filter(~bare.is_in([*words, *words.values(), *map(str, settings.marks or ())]) & (bare != ""))
     strange = [one for one in odd.unique(maintain_order=True).to_list() if one.lower() not in MARKS]
     if strange:
@@ -559,6 +600,19 @@ def _decode(part: LabelColumn, settings: LabelSettings) -> tuple[LabelColumn, li
     return part._replace(labels=bare.replace(words).alias("label")), [f"codes replaced by words: {shown}"]
 
 
+def _equal_codes(labels: pl.Series, words: Mapping[str, str]) -> pl.Series:
+    """Labels as their codes write them: 0.0 is the code 0, unless codes with other zeros mean something else."""
+    codes = pl.Series([*words], dtype=pl.String)
+    number = dict(zip(words, plain_numbers(codes), strict=True))
+    of = {value: code for code, value in number.items() if value is not None}
+    if len(of) < sum(value is not None for value in number.values()):
+        return labels
+    other = labels.drop_nulls().unique()
+    other = other.filter(~other.is_in([*words, *words.values()]))
+    equal = {text: of[value] for text, value in zip(other, plain_numbers(other), strict=True) if value in of}
+    return labels.replace(equal) if equal else labels
+
+
 def _code_text(labels: pl.Series) -> pl.Series:
     """Labels in the notation of codes: 1 for 1.0."""
     if labels.dtype.is_float() and bool((labels.drop_nulls() % 1 == 0).all()):
@@ -566,8 +620,8 @@ def _code_text(labels: pl.Series) -> pl.Series:
     return labels.cast(pl.String)
 
 
-def _words_of(codes: Any, criterion: str | None) -> dict[str, str]:
-    """The words of a criterion's codes.
+def words_of(codes: Any, criterion: str | None) -> dict[str, str]:
+    """Return the words of a criterion's codes.
 
     Raises
     ------

@@ -17,7 +17,7 @@ ROLES = {
     "item": "item id", "annotator": "annotator", "label": "label", "criterion": "criterion", "repeat": "repeat",
     "kind": "human or judge", "person": "human labels", "judge": "judge labels", "item column": "item metadata",
     "annotator column": "annotator metadata", "answer column": "describes the label",
-    "probability": "probability of a label",
+    "probability": "probability of a label", "confidence": "confidence in a label",
     "gold": "item metadata (gold label)", "computed": "computed (ignored)", "time stamp": "time stamp (ignored)",
     "comment": "comment (ignored)", "row number": "row number (ignored)", "technical": "technical (ignored)",
     "empty": "empty (ignored)", "unknown": "unknown role",
@@ -32,6 +32,7 @@ _NOTES = {
     "row number": "ignored (row number)", "technical": "ignored (technical)", "empty": "ignored (empty)",
     "item column": "kept as item metadata", "annotator column": "kept as annotator metadata",
     "answer column": "kept next to the labels", "probability": "kept as probabilities of the labels",
+    "confidence": "kept as confidence in the labels",
     "gold": "kept as item metadata (gold label)",
 }  # fmt: skip
 _WITH_REASON = ("computed", "item column", "gold")

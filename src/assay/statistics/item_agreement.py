@@ -529,7 +529,9 @@ class StratumResult:
 
 
 NO_AGREEMENT = "labels do not vary within strata of items"
-NEVER_VARIES = "the judge gives one label within each stratum, so that its agreement is 0"
+NEVER_VARIES = (
+    "within each stratum, the judge gives one label, or labels that no annotator gives, so that its agreement is 0"
+)
 SAME_AGREEMENT = "agreement is the same on every item, so that no interval can be estimated"
 FEW_DECIDE = "too few items determine the agreement"
 

@@ -103,6 +103,24 @@ def test_alt_test_of_wide_table_has_no_strata_of_probabilities():
     assert "Notes: strata: p_yes" in named.summary()  # if the user names it
 
 
+@pytest.mark.parametrize("name", ["sure", "gpt-4o confidence", "certainty_gpt"])
+def test_confidence_of_a_wide_table_is_a_signal_and_no_stratum(name):
+    rng = np.random.default_rng(3)
+    truth, easy = rng.integers(0, 3, 400), rng.random(400) < 0.6
+    table = {"id": [f"q{i}" for i in range(400)], "topic": [f"t{i % 4}" for i in range(400)]}
+    for who in ("ann", "bob", "cho", "gpt-4o"):
+        wrong = rng.random(400) < (np.where(easy, 0.02, 0.9) if who == "gpt-4o" else 0.1)
+        table[who] = np.array(["a", "b", "c"])[(truth + wrong) % 3].tolist()
+    table[name] = np.round(np.where(easy, 0.9, 0.4) + rng.random(400) / 20, 3).tolist()
+    found = assay.look(pl.DataFrame(table), judges=["gpt-4o"])
+    assert {one.name: one.kind for one in found.columns}[name] == "confidence"
+    labels = found.labels
+    assert (labels.technical_columns, labels.humans) == ((name,), ("ann", "bob", "cho"))
+    assert "strata: topic" in assay.alt_test(labels, "gpt-4o", epsilon=0.2).summary()
+    shared = assay.route(labels, "gpt-4o", signal=name, epsilon=0.1)
+    assert 0.5 < shared.share < 0.8, "the items of which the judge is sure, and those that the margin allows"
+
+
 def test_technical_columns_by_criterion():
     rows = [(f"q{i}", who, name, label, 0.25, 0.75) for i in range(8) for who in ("ann", "bob")
             for name, label in (("a", i % 2), ("b", i % 5))]  # fmt: skip

@@ -444,6 +444,10 @@ def of_name(name: str, cells: list[Any], *beside: str) -> str | None:
         ("comment", ["a", "b"], (), "comment"), ("topic", ["a", "b"], (), "item column"),
         ("Ann_time", [5, 7], ("ann",), "technical"),
         ("Ann_time", [5, 7], ("bob",), None),
+        ("sure", [0.5, 0.7], (), "confidence"), ("certainty", [1, 2], (), "confidence"),
+        ("Ann confidence", [5, 7], ("ann",), "confidence"), ("gpt-4o_prob", [0.5, 0.7], ("gpt-4o",), "confidence"),
+        ("certainty_gpt", [0.5, 0.7], ("gpt-4o",), "confidence"), ("certainty_gpt", [5, 7], ("certainty_ann",), None),
+        ("confidence reason", [5, 7], ("confidence",), "technical"),
         ("bob", [5, 7], ("ann",), None),
     ],
 )  # fmt: skip

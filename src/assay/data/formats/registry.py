@@ -37,7 +37,7 @@ from assay.data.formats.platforms.paths import (
 )
 from assay.data.formats.platforms.potato import is_potato, is_potato_line, read_potato
 from assay.data.formats.platforms.scores import ScoreTable
-from assay.data.formats.sheets import PACKED, SPREADSHEETS, standard_input, unpack
+from assay.data.formats.sheets import PACKED, SPREADSHEETS, TEXTS, standard_input, unpack
 from assay.data.formats.tables import (
     COLUMNS,
     is_alt_test,
@@ -49,9 +49,9 @@ from assay.data.formats.tables import (
     read_hugging_face,
     read_table,
 )
-from assay.data.joining import Match, match_ids, rename_ids
+from assay.data.joining import Match, differ, match_ids, rename_ids
 from assay.data.names import model_names, natural, questions_split, spelling_key, strip_spaces
-from assay.data.scales import Preference, Scale
+from assay.data.scales import Nominal, Preference, Scale
 from assay.data.sides import PAIR_OF
 from assay.data.structure.annotators import of_one
 from assay.data.structure.cells import shared_key
@@ -59,7 +59,7 @@ from assay.data.structure.finder import find_structure
 from assay.data.structure.readings import MOST_READINGS, UnclearTableError, of_several, readings_of, unclear
 from assay.data.structure.role_names import called, plain_name
 from assay.data.structure.roles import IGNORED, ROWS, Choice, Doubt, Layout, Role, Stated, Structure
-from assay.data.values import infer_scale, valid_as_written
+from assay.data.values import infer_scale, points_note, valid_as_written, words_of
 from assay.errors import AssayError, DataError, DesignError, counted, listing, unknown
 from assay.estimation.options import hints_of, option
 from assay.plugins import Registry
@@ -533,7 +533,10 @@ def table_of(rows: Rows, settings: ReadSettings) -> Annotations:
     item, label, criterion = _text(settings.item), _text(settings.label), _text(settings.criterion)
     annotator, scale = _text(settings.annotator), settings.parsed_scale()
     if rows.scales is not None:
-        rows, scale = settle_scales(rows, scale)
+        said = (*rows.reading.apart,) if isinstance(scale, Scale) else (*(scale or ()),)
+        apart = tuple(criterion for criterion in rows.reading.apart if criterion not in said)
+        rows = replace(rows, reading=replace(rows.reading, apart=apart))
+        rows, scale = settle_scales(rows, scale, settings.codes)
         item = "item"
     there, n_blank = drop_blank_rows(rows.labels)
     if n_blank:
@@ -586,6 +589,15 @@ def typed(rows: Rows, leave: Iterable[str | None]) -> Rows:
 
 def long_rows(rows: Rows, settings: ReadSettings, *, check: bool) -> tuple[Rows, str, str, str, str | None]:
     """Convert a table of any shape to a long one; also return its columns of item, annotator, label and criterion."""
+    made = _long_rows(rows, settings, check=check)
+    long, label = made[0], made[3]
+    if settings.decimal is None and Path(rows.reading.source).suffix.lower() in TEXTS and label in long.labels:
+        notes = points_note(long.labels[label], rows.labels, rows.reading.source)
+        long = replace(long, reading=long.reading.add_notes(*notes)) if notes else long
+    return long, *made[1:]
+
+
+def _long_rows(rows: Rows, settings: ReadSettings, *, check: bool) -> tuple[Rows, str, str, str, str | None]:
     item, annotator, label, criterion = (
         _text(getattr(settings, role)) for role in ("item", "annotator", "label", "criterion")
     )
@@ -649,7 +661,8 @@ def find_columns(rows: Rows, settings: ReadSettings, *, alone: bool = True) -> t
     notes = found.notes() if settings.columns is None else sentences.left_out_notes(found.left_out)
     if found.shape != "long":
         # Ignored columns are not metadata of the items either: a column of means would reveal their labels.
-        gone = [name for name in found.named(*IGNORED) if name in rows.labels.columns]
+        gone = found.named(*IGNORED) + (found.named("confidence") if found.shape == "transposed" else [])
+        gone = [name for name in gone if name in rows.labels.columns]
         rows = replace(rows, labels=rows.labels.drop(gone))
     reading = replace(rows.reading.add_notes(*notes), left_out=tuple(found.left_out))
     return replace(rows, reading=reading), replace(settings, **options)
@@ -824,7 +837,9 @@ def _with_first_ids(parts: list[Rows], item: str, match: Match) -> list[Rows]:
     made = [parts[0]]
     for part in parts[1:]:
         ids = (parts[0].labels[item], part.labels[item])
-        names, note = match_ids(*ids, (parts[0].reading.source, part.reading.source), match)
+        who = [one.labels["annotator"].unique() for one in (parts[0], part) if "annotator" in one.labels.columns]
+        again = len(who) > 1 and not {*who[0]}.isdisjoint(who[1])
+        names, note = match_ids(*ids, (parts[0].reading.source, part.reading.source), match, again=again)
         labels, about = part.labels.with_columns(rename_ids(part.labels[item], names)), part.items
         if about is not None and "item" in about.columns:
             about = about.with_columns(rename_ids(about["item"], names))
@@ -955,10 +970,12 @@ def join_files(parts: Sequence[Rows]) -> Rows:
         tuple(f"{p.reading.source}: {note}" for p in parts for note in _notes(p)),
     )
     scales = None if first.scales is None else {c: s for p in reversed(parts) for c, s in (p.scales or {}).items()}
+    stated = {c: [(p.scales or {}).get(c) for p in parts] for c in scales or ()}
+    apart = tuple(c for c, known in stated.items() if differ(known))
     return Rows(
         labels,
         items=items,
-        reading=reading,
+        reading=replace(reading, apart=apart),
         scales=scales,
         untyped=any(p.untyped for p in parts),
     )
@@ -990,25 +1007,27 @@ def unify_types(parts: Sequence[Rows]) -> Sequence[Rows]:
 
 
 def settle_scales(
-    rows: Rows, specified: Scale | Mapping[str, Scale] | None
+    rows: Rows, specified: Scale | Mapping[str, Scale] | None, codes: Any = None
 ) -> tuple[Rows, Scale | dict[str, Scale] | None]:
     """Return the scales, of the user or otherwise of the platform; and the rows that are on them.
 
     Platforms accept labels off their own scale, and the user cannot correct an export, so such labels are excluded
-    and counted.
+    and counted. The scale of criteria with ``codes`` is that of their words, which are still to be inserted.
     """
-    if isinstance(specified, Scale):
-        return _keep_on_scale(rows, {"": specified}), specified
-    given = specified or {}
-    known = {c or "": s for c, s in (rows.scales or {}).items()} | dict(given)
     asked = rows.labels["criterion"].unique().to_list() if "criterion" in rows.labels.columns else [""]
-    _needs_scale(rows, known)
+    coded = [] if codes is None else [c or "" for c in asked if words_of(codes, c or None)]
+    if isinstance(specified, Scale):
+        scales = {c or "": specified for c in asked if (c or "") not in coded} if coded else {"": specified}
+        return _keep_on_scale(rows, scales), specified
+    given = specified or {}
+    known = {c or "": s for c, s in (rows.scales or {}).items() if (c or "") not in coded} | dict(given)
+    _needs_scale(rows, known | dict.fromkeys(coded, Nominal()))
     if not given and not known.keys() >= set(asked):
         return rows, None
     stated = [f"{c or 'labels'} {known[c].spec}" for c in natural(asked) if c in known and c not in given]
     if stated:
         rows = replace(rows, reading=rows.reading.add_notes(f"scale stated in the export: {'; '.join(stated)}"))
-    return _keep_on_scale(rows, known), known.get("") or known
+    return _keep_on_scale(rows, {c: s for c, s in known.items() if c not in coded}), known.get("") or known
 
 
 def _needs_scale(rows: Rows, known: Mapping[str, Scale]) -> None:
@@ -1056,10 +1075,16 @@ def _keep_on_scale(rows: Rows, scales: Mapping[str, Scale]) -> Rows:
         return rows
     shown = ", ".join(f"{where}: {v!r}" for where, v in off.head(5).select("_row", "label").iter_rows())
     more = f" and {off.height - 5} more" if off.height > 5 else ""
-    if off.height == frame.height:
+    who = ""
+    if rows.reading.apart and "annotator" in frame.columns:
+        # Another source of the joined ones states this scale: an annotator of it alone would vanish.
+        kept = frame.filter(valid)["annotator"].unique()
+        gone = off.filter(~off["annotator"].is_in(kept.implode()))["annotator"].unique().sort()
+        who = f" of '{gone[0]}'" if len(gone) else ""
+    if off.height == frame.height or who:
         allowed = " or ".join(dict.fromkeys(scale.describe() for scale in scales.values()))
         raise DataError(
-            f"{rows.reading.source}: every label is off its scale ({shown}{more}); each must be {allowed}. "
+            f"{rows.reading.source}: every label{who} is off its scale ({shown}{more}); each must be {allowed}. "
             "Specify the right scale with scale=..."
         )
     reading = rows.reading.without(OFF_SCALE, off.height).add_notes(f"labels off the scale: {shown}{more}")

@@ -20,7 +20,16 @@ import polars as pl
 from numpy.typing import NDArray
 
 from assay.data.annotations import Annotations, Reading
-from assay.data.columns import KEY, arrow_orders, class_names, column_of, declare_orders, name_classes, natural
+from assay.data.columns import (
+    KEY,
+    arrow_orders,
+    class_names,
+    column_of,
+    declare_orders,
+    mixed_column,
+    name_classes,
+    natural,
+)
 from assay.data.formats import Rows, one_answer_each
 from assay.data.formats.nested.cells import objects_like_answers
 from assay.data.formats.nested.records import records_in, records_of_arrays
@@ -517,6 +526,12 @@ def _refuse_other_columns(rows: Rows, columns: Sequence[str], *, named: bool) ->
     texts, numbers = ([c for c, what in held.items() if what == kind] for kind in ("text", "numbers"))
     source = rows.reading.source
     if texts and numbers:
+        for name in texts:
+            view = rows.views[name]
+            known = view.numbers if view.numeric else None if view.corrected is None else view.corrected.texts
+            cells = [] if known is None else enumerate(zip(view.texts, known, strict=True), 1)
+            if few := {n: cell for n, (cell, read) in cells if cell is not None and read is None}:
+                raise mixed_column(name, few, source)
         raise DataError(
             f"{source}: {_hold(texts)} text and {_hold(numbers)} numbers; name the annotators' columns with "
             f"columns={numbers if len(numbers) > 1 or len(texts) < 2 else texts}"

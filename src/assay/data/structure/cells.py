@@ -21,6 +21,10 @@ LEAST_NUMERIC = 0.9
 """Share of a column's filled cells that are numbers, from which it is a column of numbers."""
 
 
+LEAST_CORRECTED = 10
+"""Cells from which a few that are written otherwise are mistakes: among fewer, they are a sort of cells."""
+
+
 MIN_DIFFERING_COMPUTED = 3
 """Rows in which the other columns differ, from which a column of their exact means or totals is called computed."""
 
@@ -143,6 +147,25 @@ class ColumnView:
         if not self.filled or self.dates or self.free:
             return False
         return self.numbers is not None or len(self.distinct) <= MOST_CATEGORIES
+
+    @cached_property
+    def corrected(self) -> ColumnView | None:
+        """This column without a few cells that are written unlike all others, if only those keep it from being numbers.
+
+        Cells are written alike if they differ in digits or letters alone: ``4-May`` among numbers is a date, and ``80``
+        among percentages is none.
+        """
+        if self.numeric or self.temporal or not self.is_text or self.filled < LEAST_CORRECTED:
+            return None
+        form = self.texts.str.replace_all(r"\d+", "9").str.replace_all(r"\p{L}+", "a")
+        often = form.drop_nulls().value_counts(sort=True, name="n").filter(pl.first().str.contains("9"))
+        kept = often.filter(pl.col("n").cum_sum() - pl.col("n") < LEAST_NUMERIC * self.filled)
+        if kept["n"].sum() < max(LEAST_CORRECTED, LEAST_NUMERIC * self.filled):
+            return None
+        there = form.is_in(kept[form.name].implode()).fill_null(value=False)
+        found = ColumnView(pl.select(pl.when(there).then(self.texts).alias(self.name)).to_series())
+        whole = found.numbers is not None and found.numbers.null_count() == found.texts.null_count()
+        return found if whole else None
 
     @property
     def counts_rows(self) -> bool:

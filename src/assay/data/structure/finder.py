@@ -23,7 +23,7 @@ from assay.data.names import model_names
 from assay.data.sides import find_battles
 from assay.data.structure.cells import LEAST_COUNTED, ROWS_INSPECTED, ColumnView, total_of_counts
 from assay.data.structure.keys import RowKey
-from assay.data.structure.one_scale import on_one_scale
+from assay.data.structure.one_scale import on_one_scale, on_same_values
 from assay.data.structure.role_names import (
     COUNTED,
     GENERAL_MODELS,
@@ -89,6 +89,7 @@ class StructureSearch(WideSearch):
     def find(self) -> Structure:
         """Return the structure, by the shape that the user or the rows decide."""
         self.stated = stated = self._with_named_columns()
+        self.views = {**self.views, **self._nearly_labels()}
         shape = stated.shape
         said = any(getattr(stated, role) is not None for role in ("shape", "columns", "item", "annotator", "label"))
         plain = shape is None and stated.annotator is None and stated.label is None
@@ -138,6 +139,18 @@ class StructureSearch(WideSearch):
         if self._form_questions():
             return self.transposed()
         return self._unread() if once else self.wide()
+
+    def _nearly_labels(self) -> dict[str, ColumnView]:
+        """The columns of numbers, except a few cells (a date, a number without its %), on the scale of other columns.
+
+        They have the roles that they would have without these cells, which reading them then refuses with their rows.
+        """
+        near = {n: one for n, v in self.views.items() if (one := v.corrected) and self.other_role(n)[0] == "unknown"}
+        if not near:
+            return {}
+        views = {**self.views, **near}
+        known = [n for n, v in views.items() if v.numeric and self.other_role(n)[0] == "unknown"]
+        return {n: one for n, one in near.items() if any(on_same_values(one, views[o]) for o in known if o != n)}
 
     def _labels_data(self, label: str) -> bool:
         """Whether a column called label is constant, next to criteria of one annotator: the class of a data set."""

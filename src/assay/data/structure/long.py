@@ -163,7 +163,7 @@ class LongSearch(AnnotatorSearch):
         """Ask whether a column called as a model is, next to labels of people alone, has a judge's labels."""
         unit = (*key.item, key.criterion) if key.criterion else tuple(key.item)
         others = [n for n in model_names(self.views) if n not in (*key.members, *labels, *self.excluded)
-                  and self.views[n].could_be_labels and self.other_role(n)[0] not in IGNORED
+                  and self.views[n].could_be_labels and self.other_role(n)[0] not in (*IGNORED, "confidence")
                   and not data_of(n, self.views)]  # fmt: skip
         judges = [n for n in others if self._belongs(n, unit)
                   and any(on_one_scale(self.views[n], self.views[o]) for o in labels)]  # fmt: skip

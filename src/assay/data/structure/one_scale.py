@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from assay.data.names import label_key
-from assay.data.structure.cells import ColumnView
+from assay.data.structure.cells import LEAST_NUMERIC, ColumnView
 
 MOST_SHARED_VALUES = 15
 """Numbers up to which two columns are compared by their values, not by their range."""
@@ -49,6 +49,16 @@ def on_one_scale(one: ColumnView, other: ColumnView) -> bool:
     # 1 and 5 can be all labels of an annotator, and 0 and 1 lie between probabilities; but not all around an income.
     wide = shares[0] if len(first) > len(second) else shares[1]
     return (one.whole and other.whole) or wide >= 0.9
+
+
+def on_same_values(one: ColumnView, other: ColumnView) -> bool:
+    """Whether nearly all cells of a column of numbers are values of another one, or lie in its range if it has many."""
+    if one.numbers is None or other.numbers is None or not on_one_scale(one, other):
+        return False
+    if other.n_values > MOST_SHARED_VALUES:
+        return _share_within(one, other) >= LEAST_NUMERIC
+    cells = one.numbers.drop_nulls().round(9)
+    return float(cells.is_in([*values_of(other)]).mean() or 0) >= LEAST_NUMERIC  # type: ignore[arg-type]
 
 
 def _share_within(one: ColumnView, other: ColumnView) -> float:

@@ -8,12 +8,13 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
+from typing import Literal
 
 import polars as pl
 
 from assay.data.names import model_names, natural, spelling_key, strip_spaces
 
-BY_NAME = ("time stamp", "technical", "computed", "gold", "comment", "item column")
+BY_NAME = ("time stamp", "technical", "confidence", "computed", "gold", "comment", "item column")
 """Roles that only a name suggests, in the order in which names are compared."""
 
 NUMBERED = re.compile(r"(|unnamed( \d+)*|index|row|row ?names?|rownames|x|x 1|nr|no|column 1|number)")
@@ -77,14 +78,17 @@ AVERAGE_ROW = re.compile(
     r"(?i)(the )?(column |grand |overall )?(mean|average|avg\.?|median|total|sum|totals|sums|sd|std|stdev|"
     r"standard deviation|count|min|max|mittelwert|durchschnitt|summe|moyenne)s?"
 )
+_SURE = r"(?:conf(?:idence)?|certainty|(?:log[ _-]?)?prob(?:abilit(?:y|ies)|s)?)"
 _DATA = (
-    r"(?:conf(?:idence)?|certainty|(?:log[ _-]?)?prob(?:abilit(?:y|ies)|s)?|time|seconds|duration|"
+    rf"(?:{_SURE}|time|seconds|duration|"
     r"comments?|notes?|reasons?|rationale|explanation|time ?stamp|justification)"
 )
 _ANNOTATOR_DATA = re.compile(rf"(.+)[ _.:/-]+{_DATA}")
 """Other data of an annotator next to a label: ``Ann_confidence``."""
 _NUMBERED_DATA = re.compile(rf"{_DATA}[ _.:/-]*(\d+)")
 """The same by the annotator's number: ``confidence1`` next to ``rater1``."""
+_SURE_FIRST = re.compile(rf"{_SURE}[ _.:/-]+(.+)")
+"""How sure an annotator is, by the name: ``certainty_gpt``."""
 
 
 def plain_name(name: str) -> str:
@@ -143,19 +147,30 @@ def called_person_ids(plain: str) -> bool:
     return _ANSWERED_BY.fullmatch(plain) is not None or (found is not None and found["id"] is not None)
 
 
-def data_of(name: str, names: Iterable[str]) -> bool:
-    """Return whether a column has further data of an annotator with a column.
+def data_of(name: str, names: Iterable[str]) -> Literal["confidence", "technical"] | None:
+    """Return the role of a column with further data of an annotator with a column; None for other columns.
 
-    ``Ann_confidence`` next to ``Ann``, ``judge_reason`` next to ``judge_pass``, and ``confidence1`` next to ``rater1``.
+    ``Ann_confidence`` next to ``Ann``, ``judge_reason`` next to ``judge_pass``, ``certainty_gpt`` next to ``gpt-4o``,
+    and ``confidence1`` next to ``rater1``.
     """
+    ends = re.search(rf"{_SURE}[ _.:/-]*\d*$", name.lower())
+    role: Literal["confidence", "technical"] = "confidence" if ends else "technical"
     numbered = _NUMBERED_DATA.fullmatch(name.lower())
     if numbered is not None:
-        return any(is_human(n) and _NUMBER.findall(n) == [numbered[1]] for n in names)
+        return role if any(is_human(n) and _NUMBER.findall(n) == [numbered[1]] for n in names) else None
     found = _ANNOTATOR_DATA.fullmatch(name.lower())
     if found is None:
-        return False
-    who = found[1].strip()
-    return any(re.fullmatch(rf"{re.escape(who)}([ _.:/-]+[^ _.:/-]+)?", n.lower()) for n in names if n != name)
+        found, role = _SURE_FIRST.fullmatch(name.lower()), "confidence"
+    if found is None:
+        return None
+    who = re.compile(rf"{re.escape(found[1].strip())}([ _.:/-]+[^ _.:/-]+)?")
+    return role if any(who.fullmatch(n.lower()) for n in names if n != name) else None
+
+
+def confidences(names: Iterable[str], annotators: Iterable[str]) -> list[str]:
+    """Return the columns with how sure an annotator is of a label, by their names: it is not known before the label."""
+    who = [*annotators]
+    return [n for n in names if called(plain_name(n), "confidence") or data_of(n, who) == "confidence"]
 
 
 def human_names(names: Sequence[str]) -> list[str]:

@@ -13,7 +13,7 @@ from assay.errors import listing
 RoleKind = Literal[
     "item", "annotator", "label", "criterion", "repeat", "kind", "person", "judge", "item column", "annotator column",
     "answer column", "probability", "gold", "computed", "time stamp", "comment", "row number", "technical", "empty",
-    "unknown",
+    "confidence", "unknown",
 ]  # fmt: skip
 
 Shape = Literal["long", "wide", "transposed", "counts"]

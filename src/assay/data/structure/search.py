@@ -200,7 +200,7 @@ class TableSearch:
                 return role  # type: ignore[return-value]
         if called(plain, "metric") and view.values is not None and not view.whole:
             return "item column"
-        return "technical" if data_of(name, self.views) else None
+        return data_of(name, self.views)
 
     def other_role(self, name: str) -> tuple[RoleKind, str]:
         """The role of a column that is neither item nor annotator nor label."""

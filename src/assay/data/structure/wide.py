@@ -51,7 +51,15 @@ LEAST_NUMBERED = 10
 RENAMED = 0.5
 """Rows that break a dependence, relative to chance, up to which two columns hold the same labels in other words."""
 
-_NO_IDENTIFIER: tuple[RoleKind | None, ...] = ("probability", "computed", "gold", "time stamp", "row number", "empty")
+_NO_IDENTIFIER: tuple[RoleKind | None, ...] = (
+    "probability",
+    "confidence",
+    "computed",
+    "gold",
+    "time stamp",
+    "row number",
+    "empty",
+)
 
 
 class WideSearch(LongSearch):

@@ -255,7 +255,7 @@ def _is_number(value: Any) -> bool:
     return isinstance(label(value), bool | int | float)
 
 
-NO_LABELS = ("computed", "comment", "technical", "time stamp")
+NO_LABELS = ("computed", "comment", "technical", "confidence", "time stamp")
 """Roles of `roles.toml` whose keys in an object are no labels."""
 
 
@@ -280,7 +280,7 @@ def label_next_to_comments(objects: Sequence[Any], *, texts: bool = False) -> st
     """
     if not objects or not all(isinstance(one, dict) for one in objects):
         return None
-    labels = [key for key in keys_of(objects) if not has_role(key, "comment", "technical")]
+    labels = [key for key in keys_of(objects) if not has_role(key, "comment", "technical", "confidence")]
     usual = [key for key in labels if key == "value" or has_role(key, "label")]
     if len(usual) != 1 or not all(is_scalar(one.get(usual[0])) for one in objects):
         return None
