@@ -451,6 +451,16 @@ def test_natural_places_are_those_of_natural():
     names += sorted({str(number) for number in rng.integers(0, 5000, 800)})
     places = natural_places(pl.Series(names))
     assert [names[i] for i in np.argsort(places)] == list(natural(names))
+    for some in (
+        [f"item {i}" for i in (3, 20, 100, 1)],
+        ["k2", "k02", "k1"],
+        ["1", "+1", "-2"],
+        ["a 1", "a1", "a-1", "a"],
+        [],
+        ["b"],
+    ):
+        places = natural_places(pl.Series(some, dtype=pl.String))
+        assert [some[i] for i in np.argsort(places)] == list(natural(some))
     # Longer numbers are sorted as text.
     assert natural_places(pl.Series(["k" + "2" * 16, "k" + "1" * 17])).tolist() == [1, 0]
 

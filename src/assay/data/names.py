@@ -322,13 +322,10 @@ _POWERS = 10 ** np.arange(17, dtype=np.int64)
 
 def _factorize_numbered(column: pl.Series) -> Coded | None:
     """Texts that differ in a whole number at their end (``battle 17``, ``doc-0017``), in half the time; else None."""
-    parts = _NUMBERED.fullmatch(column[0])
-    if parts is None or not column.str.starts_with(parts[1]).all():
+    parts = _numbers_at_end(column)
+    if parts is None:
         return None
-    tail = column.str.slice(len(parts[1]))
-    number, size = tail.cast(pl.Int64, strict=False), tail.str.len_bytes()
-    if number.null_count() or tail.str.starts_with("+").any() or tail.str.starts_with("-").any():
-        return None
+    number, size = parts
     found, width = _factorize_integers(number), int(size.max())  # type: ignore[arg-type]
     if found is None or width > 16:
         return None
@@ -345,6 +342,18 @@ def _factorize_numbered(column: pl.Series) -> Coded | None:
     place = np.empty(len(order), dtype=np.int32)
     place[order] = np.arange(len(order), dtype=np.int32)
     return Coded(names.gather(_rows(order)), place[found.codes])
+
+
+def _numbers_at_end(column: pl.Series) -> tuple[pl.Series, pl.Series] | None:
+    """The whole number at the end of each text, and its digits, if the texts differ in nothing else."""
+    parts = _NUMBERED.fullmatch(column[0])
+    if parts is None or not column.str.starts_with(parts[1]).all():
+        return None
+    tail = column.str.slice(len(parts[1]))
+    number = tail.cast(pl.Int64, strict=False)
+    if number.null_count() or tail.str.starts_with("+").any() or tail.str.starts_with("-").any():
+        return None
+    return number, tail.str.len_bytes()
 
 
 def _merge_texts(names: pl.Series, codes: Codes, rows: NDArray[np.int64], texts: pl.Series) -> Coded:
@@ -389,10 +398,15 @@ LONGEST_NUMBER = 15
 
 def natural_places(names: pl.Series) -> NDArray[np.int64]:
     """Return the place of each name in natural order, from 0: (names,)."""
-    padded = names.str.replace_all(r"[0-9]+", "0" * (LONGEST_NUMBER - 1) + "$0")
-    padded = padded.str.replace_all(rf"0*([0-9]{{{LONGEST_NUMBER},}})", "$1")
-    both = pl.DataFrame({"padded": padded, "name": names})
-    order = both.select(pl.arg_sort_by("padded", "name")).to_series().to_numpy()
+    parts = _numbers_at_end(names) if len(names) else None
+    if parts is not None and parts[1].max() <= LONGEST_NUMBER and parts[0].n_unique() == len(names):  # type: ignore[operator]
+        order = np.argsort(parts[0].to_numpy())
+    else:
+        padded = names.str.replace_all(r"[0-9]+", "0" * (LONGEST_NUMBER - 1) + "$0")
+        # A number is before any other character, as the end of the text before it is.
+        padded = padded.str.replace_all(rf"0*([0-9]{{{LONGEST_NUMBER},}})", "\0$1")
+        both = pl.DataFrame({"padded": padded, "name": names})
+        order = both.select(pl.arg_sort_by("padded", "name")).to_series().to_numpy()
     places = np.empty(len(order), dtype=np.int64)
     places[order] = np.arange(len(order))
     return places
