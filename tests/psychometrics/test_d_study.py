@@ -222,8 +222,15 @@ def test_a_judge_that_is_noise_lowers_what_a_person_reaches():
     judges = [n for n in table["annotator"].unique() if n.startswith("model")]
     labels = assay.read(table, judges=judges, scale="interval:-100-100")
     found = g_study(labels, "r x (o:i)", "i", facets=FACETS, by="kind", method="none").human_in_the_loop()
-    assert "95%" not in found.summary()
     assert "Adding a judge gives a lower Φ than one human alone" in found.summary()
+
+
+def test_scenarios_without_intervals_name_no_interval():
+    labels = lessons(8, 3, 3, judges=2, seed=9)
+    found = g_study(labels, "r x (o:i)", "i", facets=FACETS, by="kind").human_in_the_loop(sizes=[3])
+    assert found.projected["low"].is_nan().all()
+    assert "95%" not in found.summary()
+    assert "No interval is shown; intervals need samples: method='parametric' or 'objects'." in found.summary()
 
 
 def test_criteria_that_only_people_rated_have_no_scenario():

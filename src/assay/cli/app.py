@@ -32,7 +32,7 @@ from cyclopts.group import Group
 from assay._version import __version__
 from assay.cli.commands import BY_NAME, COMMANDS, FAMILIES, Command
 from assay.cli.guesses import answer_to_command, answer_to_list, answer_to_option
-from assay.cli.output import FIRST, TYPED, WORDED, as_typed, flush_output, note, say, settings_of
+from assay.cli.output import FIRST, TYPED, WORDED, as_typed, flush_output, note, put, settings_of
 from assay.errors import AssayError, listing
 
 PROGRAM = "Test whether an LLM judge can replace human annotators."
@@ -100,7 +100,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         if row is not None and row.name not in BY_NAME:
             _add(app, row)
         if (screen := _screen(given, row)) is not None:
-            say(screen)
+            put(screen)
             flush_output()
             sys.exit(0)
         given = ["--help" if word == ALL else word for word in given]

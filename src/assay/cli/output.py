@@ -144,10 +144,10 @@ def print_json(found: Any) -> None:
 
 def say(text: object = "", end: str = "\n", *, flush: bool = False) -> None:
     """Print text without control characters; JSON keeps its content."""
-    _print(as_printed(text), end, flush=flush)
+    put(as_printed(text), end, flush=flush)
 
 
-def _print(text: str, end: str, *, flush: bool = False) -> None:
+def put(text: str, end: str = "\n", *, flush: bool = False) -> None:
     """Print; if the reader has closed the pipe (``| head``), the command goes on, and writes its files."""
     try:
         print(text, end=end, flush=flush)
@@ -179,7 +179,7 @@ def as_printed(text: object) -> str:
 
 def _print_exact(text: str) -> None:
     """Print CSV, unchanged in files and pipes."""
-    _print(as_printed(text) if sys.stdout.isatty() else text, "")
+    put(as_printed(text) if sys.stdout.isatty() else text, "")
 
 
 def command_line() -> str:

@@ -201,12 +201,9 @@ def _result(
     how = study.run.interval
     if not len(study.studies[0].uncertainty.samples):
         how = how.replace("profile-likelihood interval", "interval by the delta method on the logit scale")
-        if not any(np.isfinite(one.low) for one in estimates):
-            how = (
-                f"No interval is shown; {WITHOUT_SAMPLES}"
-                if any(one.reason == WITHOUT_SAMPLES for one in estimates)
-                else ""
-            )
+        if study.studies[0].uncertainty.how != "none" and not any(np.isfinite(one.low) for one in estimates):
+            without = any(one.reason == WITHOUT_SAMPLES for one in estimates)
+            how = f"No interval is shown; {WITHOUT_SAMPLES}" if without else ""
     is_d_study = isinstance(settings, DStudySettings)
     run = Run("d-study" if is_d_study else "human-in-the-loop", settings, study.run.data,
               {"along": along, "numbers": ",".join(facets)}, how, study.run.exclusions, study.run.notes,
