@@ -157,7 +157,7 @@ def test_card_headline_has_verdict_and_reason(p, options, more, code, reason, he
 @pytest.mark.parametrize(
     ("how", "said"), [("zscore", "standard scores"), ("minmax", "labels from 0 to 1"), ("rank", "ranks")]
 )
-def test_headline_of_normalised_labels_says_so(how, said):
+def test_headline_names_normalised_labels(how, said):
     rng = np.random.default_rng(0)
     truth = rng.integers(10, 90, 40)
     rows = {who: truth + rng.integers(-9, 10, 40) for who in ("ann", "bob", "cho", "m")}

@@ -75,7 +75,7 @@ def test_provider_next_to_a_judge_is_no_second_judge():
 
 
 def test_criteria_with_a_scale_each_are_no_annotators():
-    """The use of language models is a criterion here: each first part has words of its own."""
+    """The use of language models is a criterion here: the first parts have different words."""
     scales = {"track": ["T1", "T2", "T7"], "llm": ["core", "minor", "absent"], "agentic": ["yes", "no"]}
     passes = ("content", "title_a", "title_b")
     table = pl.DataFrame({

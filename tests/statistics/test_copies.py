@@ -221,7 +221,7 @@ def test_find_weakest_compares_numbers_by_their_covariance():
 
 
 @pytest.mark.parametrize("shared", [0.0, 1.0])
-def test_find_weakest_names_nobody_of_pairs_who_share_no_item_with_others(shared):
+def test_find_weakest_names_no_annotator_of_pairs_who_share_no_item_with_others(shared):
     """Equal labels are rare, so that a pair without any was said to agree less than the others."""
     named = 0
     for seed in range(25):
