@@ -167,6 +167,48 @@ class Labels:
 
 
 @dataclass(frozen=True, eq=False)
+class _PairRows:
+    """Each item of each pair of raters that share it.
+
+    Attributes
+    ----------
+    a, b : (rows,) int
+        The labels of both raters.
+    of_row, cell : (rows,) int
+        The pair of each row, and the cell: a pair in a unit.
+    pair : (pairs,) int
+        The first rater times the number of raters, plus the second.
+    of_pair, of_unit : (cells,) int
+    """
+
+    a: Ints
+    b: Ints
+    of_row: Ints
+    cell: Ints
+    pair: Ints
+    of_pair: Ints
+    of_unit: Ints
+    n_raters: int
+    n_units: int
+
+    @classmethod
+    def of(cls, labels: Labels) -> _PairRows:
+        """Return the pairs of labels of one item."""
+        a, b = labels.pairs()
+        pair, of_row = np.unique(labels.annotator[a] * labels.n_annotators + labels.annotator[b], return_inverse=True)
+        unit = np.unique(labels.unit[labels.item[a]], return_inverse=True)[1].reshape(-1)
+        n_units = int(unit.max(initial=-1)) + 1
+        key, cell = np.unique(of_row * max(n_units, 1) + unit, return_inverse=True)
+        of_pair, of_unit = divmod(key, max(n_units, 1))
+        return cls(a, b, of_row, cell, pair, of_pair, of_unit, labels.n_annotators, n_units)
+
+    def sums(self, number: Floats, total: Floats, fewer: Floats, less: Floats) -> PairSums:
+        """Return the sums of each pair, and what each cell takes from them."""
+        first, second = divmod(self.pair, self.n_raters)
+        return PairSums(first, second, number, total, self.of_pair, self.of_unit, fewer, less, self.n_units)
+
+
+@dataclass(frozen=True, eq=False)
 class PairSums:
     """n · c of every pair of raters that share items, whole and as changed by each unit.
 
@@ -196,10 +238,8 @@ class PairSums:
     @classmethod
     def of(cls, labels: Labels) -> PairSums:
         """Return the sums of equal labels beyond chance."""
-        a, b = labels.pairs()
-        pair_key, of_row = np.unique(
-            labels.annotator[a] * labels.n_annotators + labels.annotator[b], return_inverse=True
-        )  # fmt: skip
+        rows = _PairRows.of(labels)
+        a, b, of_row, cell, of_pair = rows.a, rows.b, rows.of_row, rows.cell, rows.of_pair
         code, k = labels.code, int(labels.code.max(initial=0)) + 1
         equal = (code[a] == code[b]).astype(float)
         number = np.bincount(of_row).astype(float)
@@ -209,48 +249,33 @@ class PairSums:
         same = np.bincount(of_row, equal)
         # Labels of a whose value is that of b on the row's item, and the reverse: what a row takes from the products.
         theirs = _found(keys_a, many_a, of_row * k + code[b]) + _found(keys_b, many_b, of_row * k + code[a])
-        unit = np.unique(labels.unit[labels.item[a]], return_inverse=True)[1].reshape(-1)
-        n_units = int(unit.max(initial=-1)) + 1
-        cell_key, cell = np.unique(of_row * max(n_units, 1) + unit, return_inverse=True)
         fewer = np.bincount(cell).astype(float)
-        inside_a, inside_b = (np.unique(cell * k + code[rows], return_counts=True) for rows in (a, b))
-        both = _products(inside_a[0], inside_a[1], inside_b[0], inside_b[1], k, len(cell_key))
-        of_pair = cell_key // max(n_units, 1)
+        inside_a, inside_b = (np.unique(cell * k + code[own], return_counts=True) for own in (a, b))
+        both = _products(inside_a[0], inside_a[1], inside_b[0], inside_b[1], k, len(of_pair))
         left = number[of_pair] - fewer
         rest = products[of_pair] - np.bincount(cell, theirs) + both
         with np.errstate(divide="ignore", invalid="ignore"):
             total = same - products / number
             without = same[of_pair] - np.bincount(cell, equal) - np.where(left > 0, rest / left, 0.0)
-        return cls(
-            pair_key // labels.n_annotators, pair_key % labels.n_annotators, number, total, of_pair,
-            cell_key % max(n_units, 1), fewer, total[of_pair] - without, n_units,
-        )  # fmt: skip
+        return rows.sums(number, total, fewer, total[of_pair] - without)
 
     @classmethod
     def of_numbers(cls, labels: Labels) -> PairSums:
         """Return the same of numbers, with their covariance as c: equal labels are rare on a fine scale."""
-        a, b = labels.pairs()
-        pair_key, of_row = np.unique(
-            labels.annotator[a] * labels.n_annotators + labels.annotator[b], return_inverse=True
-        )  # fmt: skip
-        unit = np.unique(labels.unit[labels.item[a]], return_inverse=True)[1].reshape(-1)
-        n_units = int(unit.max(initial=-1)) + 1
-        cell_key, cell = np.unique(of_row * max(n_units, 1) + unit, return_inverse=True)
-        of_pair = cell_key // max(n_units, 1)
+        rows = _PairRows.of(labels)
         value = labels.value - labels.value.mean()
-        each = np.ones(len(a)), value[a], value[b], value[a] * value[b]
-        whole: Floats = np.stack([np.bincount(of_row, weights=one, minlength=len(pair_key)) for one in each])
-        inside: Floats = np.stack([np.bincount(cell, weights=one, minlength=len(cell_key)) for one in each])
+        first, second = value[rows.a], value[rows.b]
+        each = np.ones(len(first)), first, second, first * second
+        whole: Floats = np.stack([np.bincount(rows.of_row, one) for one in each])
+        inside: Floats = np.stack([np.bincount(rows.cell, one) for one in each])
 
         def total(sums: Floats) -> Floats:
             number, first, second, both = sums
             return np.asarray(both - first * second / np.maximum(number, 1.0))
 
-        whole_total = total(whole)
-        return cls(
-            pair_key // labels.n_annotators, pair_key % labels.n_annotators, whole[0], whole_total, of_pair,
-            cell_key % max(n_units, 1), inside[0], whole_total[of_pair] - total(whole[:, of_pair] - inside), n_units,
-        )  # fmt: skip
+        found = total(whole)
+        without = total(whole[:, rows.of_pair] - inside)
+        return rows.sums(whole[0], found, inside[0], found[rows.of_pair] - without)
 
     @cached_property
     def everyone(self) -> Floats:

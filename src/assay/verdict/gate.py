@@ -241,8 +241,7 @@ def gate(settings: GateSettings) -> GateResult:
     try:
         policy = _policy(Path(settings.policy))
         folder = Path(settings.policy).parent
-        files = [policy["labels"]] if isinstance(policy["labels"], str) else policy["labels"]
-        source = settings.labels or [str(folder / one) for one in files]
+        source = settings.labels or [str(folder / one) for one in policy["labels"]]
         labels = _read(source, policy)
         data = labels.fingerprint
         checks, cautions = _checks(policy, labels, folder, settings)
@@ -266,7 +265,7 @@ def _error_words(error: AssayError, section: str) -> str:
 
 
 def _policy(path: Path) -> dict[str, Any]:
-    """Read a policy file.
+    """Read a policy file; its labels are a list of files.
 
     Raises
     ------
@@ -283,8 +282,8 @@ def _policy(path: Path) -> dict[str, Any]:
         if key not in _TOP:
             raise DesignError(unknown("key", key, _TOP, str(path)))
     files = found.get("labels")
-    listed = files if isinstance(files, list) and files else [files]
-    if not all(isinstance(file, str) for file in listed):
+    found["labels"] = files if isinstance(files, list) and files else [files]
+    if not all(isinstance(file, str) for file in found["labels"]):
         raise DesignError(f'{path} must set labels = "...", a file or the folder of a study, or a list of them')
     if not isinstance(found.get("judge"), str):
         raise DesignError(f'{path} must set judge = "...", the judge to check')
