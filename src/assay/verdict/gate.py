@@ -241,7 +241,7 @@ def gate(settings: GateSettings) -> GateResult:
     try:
         policy = _policy(Path(settings.policy))
         folder = Path(settings.policy).parent
-        source = settings.labels or [str(folder / one) for one in policy["labels"]]
+        source = settings.labels or [str(folder / one) for one in _files(policy)]
         labels = _read(source, policy)
         data = labels.fingerprint
         checks, cautions = _checks(policy, labels, folder, settings)
@@ -265,7 +265,7 @@ def _error_words(error: AssayError, section: str) -> str:
 
 
 def _policy(path: Path) -> dict[str, Any]:
-    """Read a policy file; its labels are a list of files.
+    """Read a policy file.
 
     Raises
     ------
@@ -281,15 +281,19 @@ def _policy(path: Path) -> dict[str, Any]:
     for key in found:
         if key not in _TOP:
             raise DesignError(unknown("key", key, _TOP, str(path)))
-    files = found.get("labels")
-    found["labels"] = files if isinstance(files, list) and files else [files]
-    if not all(isinstance(file, str) for file in found["labels"]):
+    if not all(isinstance(file, str) for file in _files(found) or [None]):
         raise DesignError(f'{path} must set labels = "...", a file or the folder of a study, or a list of them')
     if not isinstance(found.get("judge"), str):
         raise DesignError(f'{path} must set judge = "...", the judge to check')
     if not any(key in found for key in ("verdict", "drift", "estimate")):
         raise DesignError(f"{path} has no check; add [verdict], [drift] or [[estimate]]")
     return found
+
+
+def _files(policy: Mapping[str, Any]) -> list[Any]:
+    """The files of labels as a list; the policy stays as written, since its signature is of what is written."""
+    files = policy.get("labels")
+    return files if isinstance(files, list) else [files]
 
 
 def _read(source: str | os.PathLike[str] | Sequence[str], policy: Mapping[str, Any]) -> Annotations:
