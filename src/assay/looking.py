@@ -30,7 +30,7 @@ from assay.data.structure.role_names import same_except_spelling
 from assay.data.structure.roles import IGNORED, Choice, Role, RoleKind, Shape
 from assay.errors import AssayError, counted, listing
 from assay.estimation.options import question
-from assay.reading import read, read_apart, read_settings, rows_of_source, write_reading
+from assay.reading import TABLES, read, read_apart, read_settings, rows_of_source, write_reading
 
 
 @dataclass(frozen=True)
@@ -349,6 +349,7 @@ def look(source: Any, settings: ReadSettings) -> Look:
         return Look(f"{len(apart)} sources", len(labels), len(labels.labels.columns), None, (),
                     tuple(labels.reading.lines()), (), (), settings.changed(), labels, tuple(apart))  # fmt: skip
     settings, paths, given = read_settings(source, settings)
+    about = {name: str(value) for name in TABLES if isinstance(value := getattr(settings, name), str | os.PathLike)}
     name = str(paths[0]) if len(paths) == 1 else f"{len(paths)} files" if paths else IN_MEMORY
     before: list[str] = []
     try:
@@ -364,7 +365,7 @@ def look(source: Any, settings: ReadSettings) -> Look:
         return Look(name, len(labels), len(labels.labels.columns), None, (), tuple(labels.reading.lines()), (), (),
                     of_study, labels, paths)  # fmt: skip
     found = _look_at_rows(rows, settings, name, paths)
-    return replace(found, ambiguities=(*before, *found.ambiguities))
+    return replace(found, ambiguities=(*before, *found.ambiguities), options={**found.options, **about})
 
 
 def _look_at_rows(rows: Rows, settings: ReadSettings, name: str, paths: tuple[Path, ...]) -> Look:

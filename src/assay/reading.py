@@ -477,6 +477,9 @@ def _read_columns(question: str, columns: Mapping[str, Sequence[Any]], *notes: s
 
 # -- saved options of reading ---------------------------------------------------------------------------
 
+TABLES = {"items", "annotator_table"}
+"""Options of `read` that name further files."""
+
 READING = ".yaml", ".yml"
 """Suffixes of a reading file."""
 
@@ -522,6 +525,8 @@ def _load_reading(path: Path) -> tuple[list[str], dict[str, Any]]:
     names = kept.get("read") if isinstance(kept, dict) else None
     if not isinstance(names, list) or not all(isinstance(one, str) for one in names):
         raise DataError(f"{path} is not a reading file; make one with: assay look FILE --write {path.name}")
+    for name in TABLES & kept.keys():
+        kept[name] = str(path.parent / str(kept[name]))
     return names, {name: value for name, value in kept.items() if name != "read"}
 
 
@@ -532,9 +537,15 @@ def write_reading(path: Path, sources: Sequence[Path], options: Mapping[str, Any
     if not sources:
         raise DataError("a reading file names files, but this table is in memory; write the table to a file first")
     target = writable(path, suffixes=READING)
-    names = [os.path.relpath(one.resolve(), target.resolve().parent) for one in sources]
+
+    def relative(one: Path) -> str:
+        return os.path.relpath(one.expanduser().resolve(), target.resolve().parent)
+
+    names = [relative(one) for one in sources]
     values = {name: list(value) if isinstance(value, tuple) else value for name, value in options.items()}
+    values |= {name: relative(Path(str(values[name]))) for name in TABLES & values.keys()}
     text = _HEAD + yaml.safe_dump({"read": names, **values}, sort_keys=False, allow_unicode=True)
+    target.parent.mkdir(parents=True, exist_ok=True)
     with atomic_write(target) as place:
         place.write_text(text, encoding="utf-8")
     return target

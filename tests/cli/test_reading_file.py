@@ -113,3 +113,20 @@ def test_advice_about_further_files_works_or_names_the_next_step(run: Run, month
     assert (code, said in err) == (2, True), err
     Path("other.csv").write_text("ID,llama-3\n" + "".join(f"q{k},{('bad', 'ok')[k % 2]}\n" for k in range(30)))
     assert run(*pasted)[0] == 0, "the advice works as soon as items are shared"
+
+
+def test_look_keeps_the_files_of_items_and_annotators(run: Run, sheets: Path) -> None:
+    Path("about.csv").write_text("item,genre\n" + "".join(f"q{k},{'ab'[k % 2]}\n" for k in range(20)))
+    Path("people.csv").write_text("annotator,team\nAnn,x\nBob,y\n")
+    more = ("--items", "about.csv", "--annotator-table", "people.csv")
+    code, out, err = run("look", "june.csv", "--item", "ID", "--wide", *more, "--write", "in/reading.yaml")
+    assert code == 0, err
+    command = next(line for line in out.splitlines() if line.startswith("Next command:"))
+    assert "--items about.csv" in command
+    assert "--annotator-table people.csv" in command
+    assert "items='about.csv'" in out
+    labels = assay.read("in/reading.yaml")
+    assert labels.values_of("genre") == ("a", "b")
+    assert labels.values_of("team") == ("x", "y")
+    code, again, _ = run(*shlex.split(command.split(":", 1)[1])[1:], *FEW)
+    assert (code, run("agreement", "in/reading.yaml", *FEW)[1]) == (0, again)

@@ -49,6 +49,28 @@ def test_clusters_are_in_signature_and_summary() -> None:
     assert "robust to clusters of 'document'" in test.summary()
 
 
+def test_dependent_items_of_a_column_are_a_caution() -> None:
+    """Items that are the same in each document are as many as the documents; documents drawn by lot change nothing."""
+    labels = table(5)
+    rng = np.random.default_rng(1)
+    lot = rng.permutation(np.arange(labels.n_items) // 5)
+    about = labels.items.with_columns(lot=pl.Series([f"l{k}" for k in lot]), length=rng.integers(1, 40, labels.n_items))
+    test = assay.alt_test(assay.Annotations.from_frame(labels.labels, items=about, judges=["judge"]), "judge",
+                          epsilon=0.15)  # fmt: skip
+    effect = test.document_effect
+    assert effect is not None
+    assert (effect.column, effect.n_stems, effect.n_items) == ("document", 60, 300)
+    assert effect.design == pytest.approx(5, rel=0.02)
+    said = "300 items share 60 values of “document”; design effect 5.0"
+    assert f"Caution: {said}" in test.summary()
+    assert "Set clusters='document' (--clusters document)." in test.summary()
+    apart = assay.Annotations.from_frame(labels.labels, items=about.drop("document"), judges=["judge"])
+    other = assay.alt_test(apart, "judge", epsilon=0.15).document_effect
+    assert other is None or other.column == ""
+    clustered = assay.alt_test(labels, "judge", epsilon=0.15, clusters="document")
+    assert clustered.document_effect is None
+
+
 def test_clusters_rejects_unknown_column() -> None:
     with pytest.raises(
         assay.errors.DataError, match="item column 'documnet' is not in the table of items; did you mean 'document'"

@@ -100,3 +100,46 @@ def test_annotators_called_by_a_letter_and_a_number_next_to_what_is_computed_fro
     read = assay.read(table, **first)
     assert (read.humans, read.criteria, len(read)) == (("A1", "A2", "A3"), ("agents", "events", "world"), 9 * N)
     assert {*final} <= {*read.reading.left_out}, "the means would be strata of the labels that they are made from"
+
+
+def test_rows_of_an_item_without_names_of_annotators_are_asked_and_read():
+    """A crowd's file has a row for each answer and does not say whose it is; an image has several descriptions."""
+    rng = np.random.default_rng(4)
+    item = [k for k in range(N) for _ in range(1 + k % 3)]
+    table = pl.DataFrame({
+        "description_id": [f"d{k * 7919 % 1000}" for k in item], "image": [f"{k // 4:04}.jpg" for k in item],
+        "fluency": rng.integers(1, 6, len(item)), "detail": rng.integers(1, 6, len(item)),
+    })  # fmt: skip
+    choices = choices_of(table)
+    assert choices[0] == {
+        "item": "description_id", "layout": "long", "annotator": "place", "label": ["fluency", "detail"]
+    }  # fmt: skip
+    labels = assay.read(table, **choices[0])
+    assert (labels.n_items, len(labels), labels.humans) == (N, 2 * len(item), ("1", "2", "3"))
+    assert labels.reading.places == ("1", "2", "3")
+    first = labels.labels.filter((pl.col("annotator") == "1") & (pl.col("criterion") == "detail"))
+    starts = [item.index(k) for k in range(N)]
+    assert dict(first.select("item", "label").rows()) == {
+        table["description_id"][at]: table["detail"][at] for at in starts
+    }
+    repeated = [given for given in choices if given["item"] == "description_id" and "repeat" in given]
+    assert [assay.read(table, **given).has_repeats for given in repeated] == [True, True]
+    # One row that is there twice is no second annotator.
+    once = table.unique("description_id", maintain_order=True)
+    with pytest.raises(UnclearTableError, match="remove a row that is there twice") as caught:
+        assay.read(pl.concat([once, once.head(1)]), item="description_id")
+    assert caught.value.choices == ()
+
+
+def test_a_judge_next_to_rows_without_names_is_one_annotator():
+    words = ["yes", "no", "unsure"]
+    judge, people = labels_of(words, 1), [labels_of(words, seed) for seed in (2, 3, 4)]
+    rows = [(f"q{k}", who[k], judge[k]) for k in range(N) for who in people]
+    table = pl.DataFrame(rows, schema=["id", "label", "gpt-4o"], orient="row")
+    (first, *_) = choices_of(table, judges=["gpt-4o"])
+    labels = assay.read(table, **first)
+    assert (labels.humans, labels.judges, len(labels)) == (("1", "2", "3"), ("gpt-4o",), 4 * N)
+    test = assay.alt_test(labels, "gpt-4o", expertise="crowd")
+    assert "annotators 1, 2, 3 have no names: each is a place of labels" in test.summary()
+    named = assay.read(table.with_columns(annotator=pl.Series(["ann", "bob", "cho"] * N)), judges=["gpt-4o"])
+    assert "have no names" not in assay.alt_test(named, "gpt-4o", expertise="crowd").summary()

@@ -251,6 +251,8 @@ class Reading:
     left_out: tuple[str, ...] = ()
     """Item columns with labels of annotators whom ``columns=...`` leaves out: they are not known of an item without
     reading it."""
+    places: tuple[str, ...] = ()
+    """Annotators without names that are called by the place of their labels, in a list or among the rows of an item."""
     with_items: bool = False
     """Whether the table of items is that of the source: its items without a label belong to the study."""
     apart: tuple[str | None, ...] = ()

@@ -154,7 +154,7 @@ def joined(first: Any, second: Any, match: Match) -> dict[str, Any]:
         study=one.study or other.study, asked=(*one.asked, *other.asked), tried=one.tried + other.tried,
         clusters=one.clusters or other.clusters,
         drawn=(*one.drawn, *other.drawn),
-        left_out=still,
+        left_out=still, places=(*one.places, *other.places),
     )  # fmt: skip
     people = _about(first.annotators, second.annotators, "annotator").drop("kind")
     frame, scale = pl.concat(labels, how="diagonal_relaxed"), _scales(first, second, criterion)

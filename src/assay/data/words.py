@@ -658,6 +658,19 @@ def repeated_item(item: str, rows: Sequence[object], more: int, *, stated: bool)
     )
 
 
+def row_is(item: Sequence[str], labels: Sequence[str], who: str) -> str:
+    """Return the answer that each row of an item has the labels of another annotator, or repeated labels of one."""
+    of = f"rows of one {listing(list(item))}"
+    if who:
+        return f"in the {of}, one {who} gave {_names(labels)} repeatedly"
+    return f"in each of the {of}, another person without a name gave {_names(labels)}"
+
+
+def name_them(labels: Sequence[str]) -> str:
+    """Return what to do about labels whose annotator only another table can name."""
+    return f"add a column that says who gave {_names(labels)}"
+
+
 def left_out(columns: Sequence[str], examples: str, labels: Sequence[str]) -> str:
     """Return the question about columns that are named as those of the labels, but have other cells."""
     are, does = ("are", "do they") if len(columns) > 1 else ("is", "does it")
@@ -680,7 +693,10 @@ def other_words(name: str, own: str, other: str, others: str) -> str:
 
 def annotators_by_place(names: Sequence[str]) -> str:
     """Return the note on lists whose labels are of annotators without names."""
-    return f"annotators of {listing(list(names))} have no names; they are named by their place"
+    return (
+        f"annotators of {listing(list(names))} have no names; they are named by their place, which can be another "
+        "person's in another item"
+    )
 
 
 def repeats_by_place(names: Sequence[str], who: str) -> str:
@@ -688,9 +704,21 @@ def repeats_by_place(names: Sequence[str], who: str) -> str:
     return f"labels of {listing(list(names))} are repeated labels of one annotator, '{who}', numbered by their place"
 
 
-def people_or_repeats(names: Sequence[str], number: int) -> str:
+def rows_by_place(item: Sequence[str], *, people: bool) -> str:
+    """Return the note on rows of one item that no column distinguishes."""
+    of = f"rows of one {listing(list(item))} are"
+    if not people:
+        return f"{of} repeated labels of one annotator, numbered by their place"
+    return (
+        f"{of} labels of annotators without names; they are named by their place, which can be another person's in "
+        "another item"
+    )
+
+
+def people_or_repeats(names: Sequence[str], least: int, most: int) -> str:
     """Return the question whether labels in lists without names are of several annotators or repeats of one."""
     contain = "contain" if len(names) > 1 else "contains"
+    number = most if least == most else f"{least} to {most}"
     return (
         f"{_names(names)} {contain} lists of {number} labels without names: are they labels of several annotators, or "
         "repeated labels of one, such as runs of a judge?"

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import numpy as np
 import polars as pl
+from scipy.special import chdtrc
 
 from assay.data.annotations import Annotations
 from assay.data.chunked.chunks import Chunks
@@ -202,7 +203,7 @@ class AltTest(Result):
     @property
     def provenance(self) -> Provenance:
         """``asked``: assay asked the judge, without an annotator's label of the item. ``file``: that is not known."""
-        return "asked" if self.judge in self.win_counts.table.asked else "file"
+        return self.win_counts.table.reading.provenance(self.judge)
 
     @cached_property
     def weakest_annotator(self) -> tuple[str, float] | None:
@@ -295,14 +296,29 @@ class AltTest(Result):
 
     @cached_property
     def document_effect(self) -> DocumentEffect | None:
-        """The effect of shared prefixes of item ids on the tests; None if clusters are given."""
+        """The effect of shared prefixes of item ids on the tests, or of the item column with the largest one.
+
+        None if clusters are given, or without such prefixes and without an item column whose effect is larger than
+        that of chance (at 5% for all columns).
+        """
         table = self.win_counts.table
-        found = None if table.settings.clusters is not None or table.ratings.in_chunks else table.documents
-        if found is None or not self.n_annotators:
+        if table.settings.clusters is not None or table.ratings.in_chunks or not self.n_annotators:
             return None
-        design = self.win_counts.clustering_by(found.stem.codes.astype(np.int64)).design
-        known = design[~np.isnan(design)]  # none where each annotator has items of one prefix
-        return DocumentEffect(len(found.stem.names), len(found.stem.codes), float(known.mean())) if len(known) else None
+        stem, groups = None if table.documents is None else table.documents.stem.codes, table.grouped_items
+        each = [effect for name, codes in groups.items() if (effect := self._effect_of(codes, name)) is not None]
+        p = [float(chdtrc(one.n_stems - 1, one.design * (one.n_stems - 1))) for one in each]
+        found = [one for one, level in zip(each, p, strict=True) if level < CHANCE / len(groups)]
+        best = max(found, key=lambda effect: effect.design, default=None)
+        of_ids = None if stem is None else self._effect_of(stem.astype(np.int64), "")
+        return best if best is not None and (of_ids is None or best.design >= of_ids.design) else of_ids
+
+    def _effect_of(self, codes: Ints, column: str) -> DocumentEffect | None:
+        """The effect of groups of items; None where each annotator has items of one group."""
+        design = self.win_counts.clustering_by(codes).design
+        known = design[~np.isnan(design)]
+        if not len(known):
+            return None
+        return DocumentEffect(int(codes.max()) + 1, len(codes), float(known.mean()), column)
 
     @property
     def verdict_text(self) -> str:
@@ -522,19 +538,25 @@ def scale_use_of(panel: Panel, judge: Floats, part: Ints) -> ScaleUse | None:
 
 @dataclass(frozen=True)
 class DocumentEffect:
-    """The effect of shared prefixes of item ids, such as documents, if items are assumed independent.
+    """The effect of shared prefixes of item ids, or values of an item column, if items are assumed independent.
 
     Attributes
     ----------
     n_stems, n_items : int
     design : float
         The variance of the comparison with annotators over that of independent items.
+    column : str
+        The item column, such as that of documents; empty for prefixes of item ids.
     """
 
     n_stems: int
     n_items: int
     design: float
+    column: str = ""
 
+
+CHANCE = 0.05
+"""Probability up to which an effect of groups of items is not one of chance; for all item columns together."""
 
 FEW_CLUSTERS = 20
 """With fewer clusters the level of the verdict depends on their correlation; see docs/type-one-error.md."""

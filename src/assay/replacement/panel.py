@@ -20,11 +20,13 @@ import polars as pl
 
 from assay.data.annotations import Annotations, Answers, Repeats
 from assay.data.chunked.chunks import Chunks
+from assay.data.columns import Reading
 from assay.data.names import NameParts, Names, common_suffix, factorize, stems
-from assay.data.ratings import Ratings
+from assay.data.ratings import Ratings, level_codes
 from assay.data.scales import Label, Preference, Scale
 from assay.data.sides import PAIR_OF
 from assay.data.structure.groups import LEAST_HELD, copied_items
+from assay.data.structure.role_names import ENDS_IN_ID, plain_name
 from assay.errors import DataError, DesignError, listing, unknown, unknown_judge
 from assay.estimation.intervals import Estimate, missing
 from assay.estimation.options import IntervalSettings, Limits, Method, Settings, option, short
@@ -330,6 +332,9 @@ this number."""
 MOST_NAMES = 2_000_000
 """Item ids of a folder that are searched for shared parts: one second of work."""
 
+LEAST_GROUPS = 10
+"""Values of an item column from which it can name documents, patients or other groups of dependent items."""
+
 NEED_MEMORY = ("normalise", "expert", "gold", "quality", "clusters", "balance")
 """Options that require the whole table in memory."""
 
@@ -464,8 +469,8 @@ class AltTestTable:
     about: pl.DataFrame | None = None
     original: Answers | None = None
     """The labels as they were given, if ``ratings`` are normalised."""
-    asked: tuple[str, ...] = ()
-    """Judges that assay asked itself."""
+    reading: Reading = field(default_factory=Reading)
+    """How the labels were read."""
     n_copied: int = 0
     """Items that were excluded as copies of another item."""
 
@@ -506,7 +511,7 @@ class AltTestTable:
         gold = reference.tobytes() if reference is not None and settings.gold is not None else None
         parts = b"".join(one.part.tobytes() for one in (*known.columns, *known.own_words)) or None
         data = fingerprint_with(ratings.fingerprint, quality=quality, gold=gold, known=parts)
-        return cls(ratings, humans, rule, data, known, labels.items, original, labels.reading.asked, len(copied))
+        return cls(ratings, humans, rule, data, known, labels.items, original, labels.reading, len(copied))
 
     @classmethod
     def _read_chunks(cls, labels: Chunks, settings: AltTestSettings) -> AltTestTable:
@@ -545,6 +550,21 @@ class AltTestTable:
             found = NameParts("", factorize(self._pairs_of), factorize(self._names))
             return found if 1 < len(found.stem.names) < len(found.suffix.names) else None
         return stems(self._names)
+
+    @cached_property
+    def grouped_items(self) -> Mapping[str, Ints]:
+        """The groups of items that share a value of an item column, such as a document or a patient: (items,) each.
+
+        Numbers are no groups, unless their name is that of ids.
+        """
+        found: dict[str, Ints] = {}
+        for one in () if self.about is None else self.about.iter_columns():
+            if one.name in ("item", PAIR_OF, *self.reading.left_out) or one.dtype.is_nested() or one.null_count():
+                continue
+            grouped = LEAST_GROUPS <= one.n_unique() <= len(one) / 2
+            if grouped and (not one.dtype.is_numeric() or ENDS_IN_ID.search(plain_name(one.name))):
+                found[one.name] = level_codes(one)
+        return found
 
     @cached_property
     def _pairs_of(self) -> pl.Series | None:

@@ -277,13 +277,25 @@ def _limitation(one: Any, numeric: bool) -> str:
 
 def notes(test: AltTest) -> list[str]:
     """Return the sentences that qualify a verdict, in lower case and without an end."""
-    parts = (larger_count, strata_note, ratio_notes, groups_note, match_note, provenance_note)
+    parts = (larger_count, strata_note, ratio_notes, groups_note, match_note, places_note, provenance_note)
     return [one for part in parts for one in part(test)]
 
 
 def provenance_note(test: AltTest) -> list[str]:
     """Return where the judge's labels come from, unless it is another annotator."""
     return [PROVENANCE[test.provenance]] if test.judge in test.win_counts.table.ratings.judges else []
+
+
+def places_note(test: AltTest) -> list[str]:
+    """Return that annotators without names are places of labels, not people; nothing if all have names."""
+    table = test.win_counts.table
+    places = [name for name in table.humans if name in table.reading.places]
+    if not places:
+        return []
+    return [
+        f"annotators {listing(places, 6)} have no names: each is a place of labels, which can be another person's in "
+        "another item, so that results of one annotator are not those of one person"
+    ]
 
 
 def strata_note(test: AltTest) -> list[str]:
@@ -399,14 +411,16 @@ def sample_size(test: AltTest) -> list[str]:
 
 
 def document_effect(effect: DocumentEffect) -> str:
-    """Return how many item ids share a prefix, and the remedy if it matters."""
-    shared = f"{effect.n_items:,} item ids share {effect.n_stems:,} prefixes; design effect {number(effect.design)}"
+    """Return how many item ids share a prefix, or a value of an item column, and the remedy if it matters."""
+    of, remedy = "item ids share {:,} prefixes", (
+        "Keep the prefix in an item column and name that column with clusters=... (--clusters).")  # fmt: skip
+    if effect.column:
+        of = f"items share {{:,}} values of “{effect.column}”"
+        remedy = f"Set clusters='{effect.column}' (--clusters {effect.column})."
+    shared = f"{effect.n_items:,} {of.format(effect.n_stems)}; design effect {number(effect.design)}"
     if effect.design < LARGE_EFFECT:
         return f"{shared}."
-    return (
-        f"Caution: {shared}, equivalent to {effect.n_items / effect.design:,.0f} independent items. Keep the prefix in "
-        "an item column and name that column with clusters=... (--clusters)."
-    )
+    return f"Caution: {shared}, equivalent to {effect.n_items / effect.design:,.0f} independent items. {remedy}"
 
 
 # -- summaries -------------------------------------------------------------------------------------

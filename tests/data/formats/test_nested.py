@@ -6,6 +6,7 @@ import json
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import polars as pl
 import pytest
 
@@ -70,7 +71,8 @@ def test_read_names_annotators_by_place(tmp_path):
     labels = assay.read(lines(tmp_path / "t.jsonl", summaries))
     assert labels.criteria == ("coherence", "fluency")
     assert labels.humans == ("1", "2", "3")
-    assert "annotators of experts have no names; they are named by their place" in labels.reading.notes
+    assert labels.reading.places == labels.humans
+    assert any(note.startswith("annotators of experts have no names; they are") for note in labels.reading.notes)
 
 
 def test_read_finds_records_in_a_document(tmp_path):
@@ -106,16 +108,54 @@ UNEVEN: dict[str, list[dict[str, Any]]] = {
 
 
 @pytest.mark.parametrize("name", UNEVEN)
-def test_read_refuses_uneven_answers_without_names(name, tmp_path):
-    with pytest.raises(DataError, match=rf"lists in '{name}' have no names of annotators and .* \(2 to 3\)") as caught:
+def test_read_asks_about_uneven_answers_without_names(name, tmp_path):
+    listed = "annotations" if name == "scores" else name
+    with pytest.raises(DataError, match=rf"'{listed}' contains lists of 2 to 3 labels without names"):
         assay.read(lines(tmp_path / "t.jsonl", UNEVEN[name]))
-    assert "add a list of annotators of the same lengths" in str(caught.value)
-    # The advice works, and an item without any answer is no different length.
+    more: dict[str, Any] = {"label": ["rating", "tone"]} if name == "reviews" else {}
+    placed = assay.read(lines(tmp_path / "t.jsonl", UNEVEN[name]), annotator="place", **more)
+    assert (placed.humans, placed.reading.places) == (("1", "2", "3"), ("1", "2", "3"))
+    assert any("which can be another person's in another item" in note for note in placed.reading.notes)
+    # With names they are people, and an item without any answer is no different length.
     if name == "ratings":
         named = [{**one, "annotators": list(a)} for one, a in zip(UNEVEN[name], ANSWERS.values(), strict=True)]
         assert cells(assay.read(lines(tmp_path / "t.jsonl", named))) == ANSWERS
         even = [{**one, "ratings": one["ratings"][:2] if k else []} for k, one in enumerate(UNEVEN[name])]
         assert len(assay.read(lines(tmp_path / "t.jsonl", even), annotator="place")) == 22
+
+
+@pytest.mark.parametrize("mark", ["|", "; ", ", ", " "])
+def test_read_asks_about_labels_of_several_annotators_in_one_cell(mark, tmp_path):
+    """A crowd's answers in one cell are no category ``1|1|2`` and no choices of one person: some are there twice."""
+    rng = np.random.default_rng(5)
+    answers = rng.integers(1, 4, (20, 3))
+    packed = [mark.join(map(str, one)) for one in answers.tolist()]
+    frame = pl.DataFrame({"id": [f"q{i}" for i in range(20)], "votes_raw": packed, "gpt-4o": answers[:, 0].tolist()})
+    frame.write_csv(tmp_path / "t.csv")
+    with pytest.raises(UnclearTableError, match="'votes_raw' contains lists of 3 labels without names"):
+        assay.read(tmp_path / "t.csv", judges=["gpt-4o"])
+    labels = assay.read(tmp_path / "t.csv", judges=["gpt-4o"], annotator="place")
+    assert (labels.humans, labels.judges, len(labels)) == (("1", "2", "3"), ("gpt-4o",), 80)
+    of_second = labels.labels.filter(pl.col("annotator") == "2").sort(pl.col("item").str.slice(1).cast(pl.Int64))
+    assert of_second["label"].cast(pl.Int64).to_list() == answers[:, 1].tolist()
+    repeated = assay.read(tmp_path / "t.csv", judges=["gpt-4o"], repeat="place")
+    assert (repeated.humans, repeated.has_repeats, repeated.reading.places) == (("votes_raw",), True, ())
+
+
+def test_read_leaves_choices_texts_and_decimal_commas_in_one_cell(tmp_path):
+    rng = np.random.default_rng(6)
+    several = [";".join(sorted(rng.choice(list("abcd"), 2, replace=False))) for _ in range(20)]
+    number = [f"{a},{b}" for a, b in rng.integers(1, 5, (20, 2)).tolist()]
+    said = ["no, no, no", "good good", "so, so", "well"] * 5
+    frame = pl.DataFrame({"id": [f"q{i}" for i in range(20)], "ann": several, "bob": several[::-1], "weight": number,
+                          "why": said})  # fmt: skip
+    frame.write_csv(tmp_path / "t.csv")
+    labels = assay.read(tmp_path / "t.csv", layout="wide", item="id", columns=["ann", "bob"])
+    assert labels.humans == ("ann", "bob")
+    assert {"weight", "why"} <= {*labels.items.columns}
+    with pytest.raises(UnclearTableError) as caught:
+        assay.read(tmp_path / "t.csv")
+    assert "without names" not in str(caught.value)
 
 
 def test_read_takes_the_marked_categories_of_an_object(tmp_path):

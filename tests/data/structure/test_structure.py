@@ -872,10 +872,19 @@ def test_find_structure_of_counts():
 def test_find_structure_of_items_without_annotators():
     rng, story = np.random.default_rng(2), [f"s{k // 3}" for k in range(30)]
     found = found_in({"story": story, "a": rng.integers(0, 2, 30).tolist(), "b": rng.integers(0, 2, 30).tolist()})
-    assert found.errors == (
+    assert (found.errors, len(found.questions)) == ((), 1)
+    assert found.questions[0].text == (
         "item 's0' has more than one row (9 more such items), and no column names who answered; remove a row that is "
-        "there twice, or add a column with the annotators (or set annotator=...)",
+        "there twice, or add a column with the annotators (or set annotator=...)"
     )
+    assert [said for said, _ in found.questions[0].choices] == [
+        "in each of the rows of one story, another person without a name gave 'a', 'b'",
+        "in the rows of one story, one human gave 'a', 'b' repeatedly",
+        "in the rows of one story, one judge gave 'a', 'b' repeatedly",
+    ]
+    assert found.questions[0].choices[0][1] == {
+        "item": "story", "layout": "long", "annotator": "place", "label": ["a", "b"]
+    }  # fmt: skip
 
 
 @pytest.mark.parametrize("again", [0, 7])

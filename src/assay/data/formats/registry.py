@@ -541,6 +541,8 @@ def table_of(rows: Rows, settings: ReadSettings) -> Annotations:
     there, n_blank = drop_blank_rows(rows.labels)
     if n_blank:
         rows = replace(rows, labels=there, reading=rows.reading.without(BLANK, n_blank))
+    if rows.scales is None:
+        rows = tables.number_rows_of_items(rows, item, (annotator, _text(settings.repeat)))
     if not isinstance(item, str):
         rows, item = tables.join_items(rows, item), "item"
     if not isinstance(label, str):
@@ -968,6 +970,7 @@ def join_files(parts: Sequence[Rows]) -> Rows:
         sum(p.reading.rows for p in parts),
         tuple(replace(e, reason=f"{e.reason} ({p.reading.source})") for p in parts for e in p.reading.exclusions),
         tuple(f"{p.reading.source}: {note}" for p in parts for note in _notes(p)),
+        places=tuple(dict.fromkeys(name for p in parts for name in p.reading.places)),
     )
     scales = None if first.scales is None else {c: s for p in reversed(parts) for c, s in (p.scales or {}).items()}
     stated = {c: [(p.scales or {}).get(c) for p in parts] for c in scales or ()}

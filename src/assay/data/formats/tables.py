@@ -19,6 +19,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from assay.data import words
 from assay.data.annotations import Annotations, Reading
 from assay.data.columns import (
     KEY,
@@ -58,7 +59,7 @@ from assay.data.structure.role_names import (
     split_alone,
     voter_of,
 )
-from assay.data.structure.roles import ROWS
+from assay.data.structure.roles import PLACE, ROWS
 from assay.data.values import MARKS, parse_numbers
 from assay.data.words import labels_by_criterion, no_voter, same_for_criteria, unread_answers
 from assay.errors import AssayError, DataError, counted, listing, require, unknown
@@ -203,13 +204,13 @@ def _spss(path: Path) -> tuple[pl.DataFrame, list[str]]:
     values = {name: [None if v != v else v for v in column] for name, column in columns.items()}
     frame = pl.DataFrame(values, strict=False)
     notes = []
-    for name, words in about.variable_value_labels.items():
+    for name, texts in about.variable_value_labels.items():
         coded = frame[name].drop_nulls().unique()
-        if about.variable_measure.get(name) == "nominal" and all(code in words for code in coded):
-            frame = frame.with_columns(pl.col(name).replace_strict(words, default=None, return_dtype=pl.String))
+        if about.variable_measure.get(name) == "nominal" and all(code in texts for code in coded):
+            frame = frame.with_columns(pl.col(name).replace_strict(texts, default=None, return_dtype=pl.String))
         else:
-            shown = [f"{code:g}" if isinstance(code, float) else code for code in words]
-            pairs = [f"{code} = {word}" for code, word in zip(shown, words.values(), strict=True)]
+            shown = [f"{code:g}" if isinstance(code, float) else code for code in texts]
+            pairs = [f"{code} = {word}" for code, word in zip(shown, texts.values(), strict=True)]
             notes.append(f"'{name}' keeps its codes: {listing(pairs, 8)}")
     numbers = {name: frame[name].drop_nulls() for name, kind in frame.schema.items() if kind == pl.Float64}
     whole = [name for name, one in numbers.items() if one.is_finite().all() and (one % 1 == 0).all()]
@@ -374,6 +375,21 @@ def number_rows(rows: Rows, options: Sequence[Mapping[str, Any]]) -> Rows:
     if not any(ROWS in one.values() for one in options) or ROWS in rows.labels.columns:
         return rows
     return replace(rows, labels=rows.labels.with_columns(pl.int_range(1, pl.len() + 1).alias(ROWS)))
+
+
+def number_rows_of_items(rows: Rows, item: str | Sequence[str], places: Sequence[str | None]) -> Rows:
+    """Add the column ``place`` with the place of a row among those of its item.
+
+    ``places`` are the columns of annotators and of repeats; nothing is added if neither is ``place``.
+    """
+    frame, key = rows.labels, [item] if isinstance(item, str) else list(item)
+    if PLACE not in places or PLACE in frame.columns or not {*key} <= {*frame.columns}:
+        return rows
+    place = (pl.int_range(pl.len()).over(key) + 1).cast(pl.String).alias(PLACE)
+    frame, people = frame.with_columns(place), places[0] == PLACE
+    reading = rows.reading.add_notes(words.rows_by_place([one for one in key if one != ROWS], people=people))
+    reading = replace(reading, places=(*natural(frame[PLACE].unique()),) if people else ())
+    return replace(rows, labels=frame, reading=reading)
 
 
 def transpose(rows: Rows, annotator: str, columns: Sequence[str] | None) -> Rows:

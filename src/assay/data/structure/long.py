@@ -35,13 +35,16 @@ from assay.data.structure.role_names import (
     human_names,
     is_human,
 )
-from assay.data.structure.roles import IGNORED, ROWS, Choice, Doubt, Role, RoleKind, Structure
+from assay.data.structure.roles import IGNORED, PLACE, ROWS, Choice, Doubt, Role, RoleKind, Structure
 
 MOST_KINDS = 12
 """Values of a column with the kinds of annotators."""
 
 MOST_IDS = 8
 """Columns of ids of which two are tried as the item together."""
+
+LEAST_TWICE = 0.1
+"""Share of rows whose item has several, from which they can be several answers; fewer are written twice."""
 
 SWAPPED = 0.1
 """How much more labels can agree within annotators than within items: more suggests that the two are exchanged."""
@@ -347,6 +350,39 @@ class LongSearch(AnnotatorSearch):
         said = words.repeats_of_one if again else words.answered_by_one
         return [(said(labels, who), answer) for who, answer in of_one(given)]
 
+    def _ask_rows_without_names(self, problem: str, labels: Sequence[str], item: Sequence[str]) -> bool:
+        """Ask who gave the labels in several rows of one item, if this is the problem; return whether it is asked."""
+        stated, places = self.stated, {self.stated.annotator, self.stated.repeat}
+        settled = PLACE in places or stated.shape == "wide" or stated.columns is not None or not (item and labels)
+        if settled or not self._repeated_items(item) or self._twice(item) < LEAST_TWICE * self.views[item[0]].rows:
+            return False
+        # Each description of an image has an id, next to that of the image.
+        finer = [[n] for n, v in self.views.items() if n not in (*item, *labels) and stated.item is None
+                 and self._belongs(item[0], (n,)) and v.n_values > self.views[item[0]].n_values
+                 and self._repeated_items([n])]  # fmt: skip
+        choices = [one for key in (*finer, item) for one in self._rows_without_names(labels, key)]
+        self.questions.append(Doubt(problem, tuple(choices)))
+        return True
+
+    def _rows_without_names(self, labels: Sequence[str], item: Sequence[str]) -> list[Choice]:
+        """The readings of rows of one item in which people without names answered, or one annotator several times."""
+        free = [n for n, v in self.views.items() if v.could_be_labels and n not in item]
+        alike = [n for n in self.views if n in labels or (
+            n in free and any(on_one_scale(self.views[n], self.views[one]) for one in labels))]  # fmt: skip
+        own = [n for n in alike if not self._belongs(n, item)]
+        # A judge labelled the item once, and its label is there in each row.
+        judges = [n for n in alike if n not in own and (n in self.stated.people or model_names([n]))]
+        given: dict[str, Any] = {"item": item[0] if len(item) == 1 else [*item]}
+        more = {"judges": judges} if judges else {}
+        people = {**given, "layout": "long", "annotator": PLACE, "label": own[0] if len(own) == 1 else own, **more}
+        found: list[Choice] = [(words.row_is(item, own, ""), people)] if own else []
+        if own and judges:
+            found.append((f"{words.row_is(item, own, 'human')}: {words.name_them(own)}", {}))
+        else:
+            found += [(words.row_is(item, own or labels, who), {**answer, "repeat": PLACE})
+                      for who, answer in of_one({**given, "columns": own or [*labels]})]  # fmt: skip
+        return found
+
     def _unread(self) -> Structure:
         """A long table in which a role is missing."""
         stated, named = self.stated, self._named_annotator()
@@ -365,7 +401,11 @@ class LongSearch(AnnotatorSearch):
             found["label"] = likely[0] if likely else None
         else:
             found["label"] = stated.label
-        self.errors += [words.missing_role(role) for role, name in found.items() if name is None]
+        missing = [role for role, name in found.items() if name is None]
+        if missing == ["annotator"] and stated.alone and stated.shape is None:
+            key, label = [str(found["item"])], [str(found["label"])]
+            missing = [] if self._ask_rows_without_names(self._repeated_items(key), label, key) else missing
+        self.errors += map(words.missing_role, missing)
         roles: dict[str, RoleKind] = {name: role for role, name in found.items() if name is not None}  # type: ignore[misc]
         columns = [Role(n, *((roles[n], "by name") if n in roles else self.other_role(n)), v.examples())
                    for n, v in self.views.items()]  # fmt: skip

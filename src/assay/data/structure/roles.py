@@ -30,6 +30,9 @@ Choice = tuple[str, Mapping[str, Any]]
 ROWS = "_row"
 """Used instead of a column's name: the number of the row."""
 
+PLACE = "place"
+"""The column with the place of a label in a list, or of a row among those of its item, where no one is named."""
+
 IGNORED: tuple[RoleKind, ...] = ("computed", "time stamp", "comment", "row number", "technical", "empty")
 """Roles of columns that are ignored."""
 

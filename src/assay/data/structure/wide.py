@@ -97,7 +97,7 @@ class WideSearch(LongSearch):
         elif parts:
             self._ask_parts(parts)
         elif refused:
-            self.errors.append(refused)
+            self._ask_or_refuse(refused, labels, (item, *within.values()))
         elif models and len(labels) == 1 and {*labels} - judges and stated.columns is None and isinstance(item, str):
             self._ask_judge_or_system(models[0], labels[0], item)
         elif alone:
@@ -210,6 +210,11 @@ class WideSearch(LongSearch):
         if not labels:
             return self._unread_objects() or "no column could hold an annotator's labels: set columns=[...]"
         return self._repeated_items(key)
+
+    def _ask_or_refuse(self, refused: str, labels: Sequence[str], key: Sequence[str | None]) -> None:
+        """Ask who answered in rows of one item, if it is this that no column says; else refuse the table."""
+        if not self._ask_rows_without_names(refused, labels, [n for n in key if n is not None]):
+            self.errors.append(refused)
 
     def _unread_objects(self) -> str:
         """The problem of columns with objects, if there are any."""

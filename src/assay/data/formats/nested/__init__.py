@@ -30,6 +30,7 @@ from assay.data.formats.nested.cells import (
     like_answers,
     marked_categories,
     objects_of_lists,
+    packed_lists,
     parsed_columns,
     refuse_spans,
 )
@@ -88,6 +89,8 @@ def unfold(rows: Rows, stated: Mapping[str, Any] | None = None) -> Rows:
     refuse_spans(cells, source)
     marked = marked_categories(cells, [n for n in frame.columns if n not in cells], source)
     joined = comma_lists(frame.drop(cells))
+    packed = {} if "columns" in stated else packed_lists(frame.drop([*cells, *joined]))
+    joined |= packed
     cells |= marked | joined
     if not cells:
         return rows
@@ -99,7 +102,7 @@ def unfold(rows: Rows, stated: Mapping[str, Any] | None = None) -> Rows:
     for rewrite in REWRITINGS:
         for name, values in cells_of(made).items():
             made = rewrite(made, name, values)
-    unfolded, tallies = _unfolded(made, source, stated), tallies_in(cells)
+    unfolded, tallies = _unfolded(made, source, stated, packed), tallies_in(cells)
     if not unfolded.notes:
         if tallies:
             raise DataError(f"{source}, {words.counts(tallies, 0)}")
@@ -112,21 +115,21 @@ def unfold(rows: Rows, stated: Mapping[str, Any] | None = None) -> Rows:
     notes += [f"{listing([repr(n) for n in tallies])}: counts of labels, not read as labels"] if tallies else []
     left = [n for n in cells if n not in tallies and any(n in one for one in found) and like_answers(n, cells[n])]
     notes += [words.unread_answers(left)] if left else []
+    reading = rows.reading.add_notes(*notes)
     if unfolded.unnamed:
-        table, note = lists.with_places(table, unfolded, stated, source, counted=bool(tallies))
-        notes.append(note)
+        table, reading = lists.with_places(table, unfolded, stated, reading, counted=bool(tallies))
     if table.height == frame.height and "_row" in rows.labels.columns:
         table = table.with_columns(rows.labels["_row"])
-    reading = replace(rows.reading.add_notes(*notes), rows=rows.reading.rows + max(table.height - frame.height, 0))
+    reading = replace(reading, rows=reading.rows + max(table.height - frame.height, 0))
     untyped = rows.untyped or bool(joined) or unfolded.untyped
     return replace(rows, labels=table, untyped=untyped, reading=reading, keys=unfolded.keys)
 
 
-def _unfolded(made: list[dict[str, Any]], source: str, stated: Mapping[str, Any]) -> Unfolded:
+def _unfolded(made: list[dict[str, Any]], source: str, stated: Mapping[str, Any], packed: Collection[str]) -> Unfolded:
     """One record per answer, by the first shape that all records have; no notes if there is none."""
     columns = {"columns", "split_columns"} & stated.keys()
     people = () if columns else (*(stated.get("humans") or ()), *(stated.get("judges") or ()))
-    given = Nested(made, source, frozenset(people))
+    given = Nested(made, source, frozenset(people), frozenset(packed))
     found = next((found for read in SHAPES if (found := read(given)) is not None), Unfolded(made, []))
     if found.who is None or "annotator" in stated:
         return found

@@ -30,11 +30,16 @@ NAMES = "annotator"
 
 @dataclass(frozen=True, eq=False)
 class Nested:
-    """The records of a table; ``people`` are the annotators and judges that the user has specified."""
+    """The records of a table.
+
+    ``people`` are the annotators and judges that the user has specified, and ``packed`` the columns of text whose cells
+    have several annotators' labels.
+    """
 
     records: list[Record]
     source: str = ""
     people: frozenset[str] = frozenset()
+    packed: frozenset[str] = frozenset()
 
     @cached_property
     def cells(self) -> dict[str, list[Any]]:
@@ -54,15 +59,16 @@ class Nested:
 class Unfolded(NamedTuple):
     """One record per answer, with the notes on them.
 
-    ``unnamed`` are the lists in which answers have no annotators but only their place, and ``labels`` those that are
-    criteria. ``keys`` are the columns that were keys of objects, one record for each of which is left,
-    and ``who`` is a column to be called as those of annotators are.
+    ``unnamed`` are the lists in which answers have no annotators but only their place, ``labels`` those that are
+    criteria, and ``lengths`` those of the shortest and the longest. ``keys`` are the columns that were keys of objects,
+    one record for each of which is left, and ``who`` is a column to be called as those of annotators are.
     """
 
     records: list[Record]
     notes: list[str]
     unnamed: Sequence[str] = ()
     labels: Sequence[str] = ()
+    lengths: tuple[int, int] = (0, 0)
     keys: KeyColumns | None = None
     untyped: bool = False
     who: str | None = None
@@ -140,6 +146,57 @@ def comma_lists(frame: pl.DataFrame) -> dict[str, list[Any]]:
     counts = frame[people[0]].str.count_matches(",")
     joined = [n for n in texts if (frame[n].str.count_matches(",") == counts).fill_null(value=True).all()]
     return {n: [None if text is None else text.split(",") for text in frame[n]] for n in joined}
+
+
+LEAST_PACKED, MOST_LABELS = 10, 24
+"""Cells, at least, and different labels, at most, of columns that contain several annotators' labels in one cell."""
+
+LEAST_SEVERAL = 0.9
+"""Share of different cells with several labels from which all cells are lists: a crowd's item can have one label."""
+
+LEAST_DIFFERENT = 3
+"""Different cells from which these are lists of labels."""
+
+_PACKED = (r"\s*\|\s*", r"\s*;\s*", r",\s*", r"\s+")
+"""What can be between the labels of one cell."""
+
+
+def packed_lists(frame: pl.DataFrame) -> dict[str, list[Any]]:
+    """Columns of text with several labels in one cell, ``joy|joy|fear`` or ``1 0 0 0``, some of them more than once.
+
+    The choices of one annotator, ``joy; fear``, are different from each other in every cell, so they are left as they
+    are.
+    """
+    texts = [n for n, dtype in frame.schema.items() if dtype == pl.String and not has_role(n, "comment")]
+    return {n: found for n in texts if (found := _packed(frame[n])) is not None}
+
+
+def _packed(column: pl.Series) -> list[Any] | None:
+    there = column.drop_nulls()
+    if len(there) < LEAST_PACKED or there.str.contains(_NESTED).any():
+        return None
+    for mark in _PACKED:
+        # The first cells are enough to see that a column has texts.
+        if _split_packed(there.head(MOST_PARSED), mark) and (made := _split_packed(there, mark)):
+            return [None if text is None else made[text] for text in column]
+    return None
+
+
+def _split_packed(column: pl.Series, mark: str) -> dict[str, list[Any]]:
+    """The labels in each cell, if what is between them is the mark; else nothing."""
+    cells = column.unique(maintain_order=True)
+    parts = [re.split(mark, text.strip()) for text in cells]
+    several = [one for one in parts if len(one) > 1]
+    known = {token for one in parts for token in one}
+    few = len(parts) < LEAST_DIFFERENT or len(several) < LEAST_SEVERAL * len(parts)
+    if few or len(known) > MOST_LABELS or not all(map(is_scalar, known)):
+        return {}
+    # Two numbers are one with a decimal comma, and words with spaces a text.
+    decimal = mark == _PACKED[2] and any(len(one) == 2 and all(map(_is_number, one)) for one in several)
+    text = mark == _PACKED[3] and not all(map(_is_number, known))
+    if decimal or text or "" in known or all(len({*one}) == len(one) for one in several):
+        return {}
+    return {cell: [label(token) for token in one] for cell, one in zip(cells, parts, strict=True)}
 
 
 def objects_of_lists(values: list[Any]) -> list[Any]:

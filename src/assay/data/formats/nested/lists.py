@@ -16,6 +16,7 @@ from typing import Any
 import polars as pl
 
 from assay.data import words
+from assay.data.columns import Reading
 from assay.data.formats import Rows
 from assay.data.formats.nested.cells import (
     NAMES,
@@ -33,6 +34,7 @@ from assay.data.names import model_names, natural
 from assay.data.notations import are_labels
 from assay.data.structure.readings import unclear
 from assay.data.structure.role_names import PEOPLE_KINDS, called, called_people, called_person_ids, is_human, plain_name
+from assay.data.structure.roles import PLACE
 from assay.errors import DataError, listing
 
 
@@ -59,9 +61,8 @@ def lists_of_objects(given: Nested) -> Unfolded | None:
                 named = answer[who] if who else (f"{name} {place}" if len(lists) > 1 else str(place))
                 own = {(k if k not in rest else f"{name} {k}"): v for k, v in answer.items() if k != who}
                 found.append({**rest, NAMES: str(named), **own})
-    for name in lists if unnamed else ():
-        _refuse_uneven(name, cells[name], given.source)
-    return Unfolded(found, [words.one_row_per_answer(lists)], lists if unnamed else ())
+    lengths = _lengths(each for name in lists for each in cells[name])
+    return Unfolded(found, [words.one_row_per_answer(lists)], lists if unnamed else (), lengths=lengths)
 
 
 def _flat(answer: Mapping[str, Any]) -> Record:
@@ -86,14 +87,10 @@ def _are_answers(objects: list[Record]) -> bool:
     )
 
 
-def _refuse_uneven(name: str, lists: Iterable[Sequence[Any]], source: str) -> None:
-    """Refuse answers without names whose number differs: the second of two is not the second of five."""
-    there = sorted({len(each) for each in lists if each})
-    if len(there) > 1:
-        raise DataError(
-            f"{source}: the lists in '{name}' have no names of annotators and different lengths ({there[0]} to "
-            f"{there[-1]}), so their places do not identify annotators; add a list of annotators of the same lengths"
-        )
+def _lengths(lists: Iterable[Sequence[Any]]) -> tuple[int, int]:
+    """The lengths of the shortest and the longest list that is not empty."""
+    there = {len(each) for each in lists if each}
+    return min(there, default=0), max(there, default=0)
 
 
 SCORES = ("individual_human_scores", "individual_scores", "scores", "ratings", "labels", "annotations")
@@ -108,20 +105,20 @@ def lists_by_criterion(given: Nested) -> Unfolded | None:
     name, key = next(fits, ("", ""))
     if not key:
         return None
-    _refuse_uneven(key, [one[key] for one in inner[name]], given.source)
     found = given.one_row_each([name], lambda record: [
         {NAMES: str(place), "criterion": criterion, "label": label}
         for criterion, one in entries(record, name) for place, label in enumerate(one[key], 1)])  # fmt: skip
-    return Unfolded(found, [words.one_row_per_answer([name])], (name,))
+    lengths = _lengths(one[key] for one in inner[name])
+    return Unfolded(found, [words.one_row_per_answer([name])], (name,), lengths=lengths)
 
 
 def parallel_lists(given: Nested) -> Unfolded | None:
     """Lists of one length: the annotators, and their labels. Other lengths than that of the annotators are refused."""
     cells, records = given.cells, given.records
     lists = [n for n in given.of_kind(list) if all(map(is_list_of_answers, cells[n]))]
-    people = [n for n in lists if called_people(single(n)) == 2]
+    people = [n for n in lists if n not in given.packed and called_people(single(n)) == 2]
     answers = [n for n in lists if n not in people and any(len(each) > 1 for each in cells[n])]
-    labels = [n for n in answers if holds_answers(n)]
+    labels = [n for n in answers if n in given.packed or holds_answers(n)]
     if not answers or (not people and (len(labels) != 1 or name_people(cells))):
         return None
     who = people[0] if people else ""
@@ -132,14 +129,13 @@ def parallel_lists(given: Nested) -> Unfolded | None:
         raise DataError(
             f"{given.source}, record {even.index(False) + 1}: '{who}' and {listing(uneven)} have different lengths"
         )
-    if not who:
-        _refuse_uneven(used[0], cells[used[0]], given.source)
     found = given.one_row_each([*used, *people[:1]], lambda record: [
         {NAMES: str(record[who][place] if who else place + 1).strip(),
          **{("label" if len(used) == 1 else n): record[n][place] for n in used}}
         for place in range(_length(record, used[0]))
     ])  # fmt: skip
-    return Unfolded(found, [words.one_row_per_answer(used)], () if people else used)
+    lengths = _lengths(cells[used[0]])
+    return Unfolded(found, [words.one_row_per_answer(used)], () if people else used, lengths=lengths)
 
 
 def _length(record: Record, name: str) -> int:
@@ -162,25 +158,23 @@ def lists_of_criteria(given: Nested) -> Unfolded | None:
     lengths = {len(each) for n in lists for each in cells[n]}
     if len(lists) < 2 or len(lengths) != 1 or not 1 < (length := min(lengths)) <= MOST_PLACES:
         return None
-    if not any(has_role(n, "questions") or holds_answers(n) for n in lists):
+    if not any(n in given.packed or has_role(n, "questions") or holds_answers(n) for n in lists):
         raise DataError(
             f"{given.source}: {listing([repr(n) for n in lists], 4)} contain lists of {length} labels without names of "
             "annotators: their places can be annotators or parts of the item; add a list of annotators of this length"
         )
     found = given.one_row_each(lists, lambda record: [
         {NAMES: str(place + 1), **{n: record[n][place] for n in lists}} for place in range(length)])  # fmt: skip
-    return Unfolded(found, [words.one_row_per_answer(lists)], lists, lists)
+    return Unfolded(found, [words.one_row_per_answer(lists)], lists, lists, (length, length))
 
 
 _PEOPLE = ("annot", "crowd", "review")
-PLACE = "place"
-"""The column with the place of each label in a list without names of annotators."""
 
 
 def with_places(
-    table: pl.DataFrame, found: Unfolded, stated: Mapping[str, Any], source: str, *, counted: bool
-) -> tuple[pl.DataFrame, str]:
-    """The table of answers in lists without names, whose places are annotators or repeats of one; and the note.
+    table: pl.DataFrame, found: Unfolded, stated: Mapping[str, Any], reading: Reading, *, counted: bool
+) -> tuple[pl.DataFrame, Reading]:
+    """The table of answers in lists without names, whose places are annotators or repeats of one; and how it was read.
 
     Labels that are also ``counted``, in another column, are of several annotators.
 
@@ -195,21 +189,24 @@ def with_places(
     who, label = names[0] if len(names) == 1 else NAMES, {"label": [*found.labels]} if found.labels else {}
     if stated.get("repeat") == place:
         made = table.rename({NAMES: place}).with_columns(pl.lit(who).alias(NAMES))
-        return made, words.repeats_by_place(names, who)
+        return made, reading.add_notes(words.repeats_by_place(names, who))
+    by_place = replace(reading.add_notes(words.annotators_by_place(names)), places=(*natural(known),))
     if stated.get("annotator") == place:
-        return table.rename({NAMES: place}), words.annotators_by_place(names)
+        return table.rename({NAMES: place}), by_place
     # human_scores and annotations are answers of several people.
     parts = [plain_name(name).split() for name in names]
     told = all(any(is_human(w) or w in PEOPLE_KINDS or w.startswith(_PEOPLE) for w in each) for each in parts)
-    if counted or told or people & known:
-        return table, words.annotators_by_place(names)
+    least, most = found.lengths
+    # The second of two answers is not that of the second person of five.
+    if least == most and (counted or told or people & known):
+        return table, by_place
     choices = [
         (words.place_is(names, what, repeats=role == "repeat"), {**stated, role: place, **label, **judges})
         for role, own in (("annotator", natural(known)), ("repeat", [who]))
         for what, judges in (("annotator", {}), ("judge", {"judges": [*own]}))
     ]
     readings = choices if not people else choices[::2]
-    raise unclear(source, [words.people_or_repeats(names, len(known))], readings)
+    raise unclear(reading.source, [words.people_or_repeats(names, least, most)], readings)
 
 
 _NUMBER = re.compile(r"[ _.-]?(\d+)(?=\D|$)")
