@@ -768,13 +768,22 @@ QUESTIONS = (
     Question(
         "ratings", lambda labels, **options: assay.ratings(labels, **options), RatingSettings,
         {**INTERVALS, **RATED, "ties": ["davidson", "drop"], "prior": [1.0], "covariates": ["size", ("size", "time")],
-         **dict.fromkeys(("model", "k", "order", "n_orders"), ())},
+         **dict.fromkeys(("model", "k", "order", "n_orders", "scored", "sources"), ())},
         QUICK, votes,
+    ),
+    Question(
+        "ratings: scores", lambda labels, **options: assay.ratings(labels, **options), RatingSettings,
+        {**INTERVALS, "clusters": ["document"], "systems": [("bert", "anna")], "ties": ["davidson", "drop"],
+         "prior": [1.0], "who": [("judges",), ("together",)], "by": [], "rating_scale": [100.0],
+         "base": [2.0], "start": [0.0], "covariates": [], "scored": [], "sources": [],
+         **dict.fromkeys(("model", "k", "order", "n_orders", "grades", "separability", "alpha", "beta",
+                          "separability_threshold"), ())},
+        {**QUICK, "scored": "system", "sources": "source"}, spot_checked,
     ),
     Question(
         "ratings: elo", lambda labels, **options: assay.ratings(labels, **options), RatingSettings,
         {**INTERVALS, **RATED, "method": ["none"], "k": [16.0], "order": ["time"], "n_orders": [20],
-         **dict.fromkeys(("model", "ties", "prior", "covariates"), ())},
+         **dict.fromkeys(("model", "ties", "prior", "covariates", "scored", "sources"), ())},
         {**QUICK, "model": "elo"}, votes,
     ),
     Question(

@@ -260,6 +260,8 @@ OPTIONS = {
         "ties": "'half' first",
         "prior": "0.0 >= 0",
         "covariates": "None first",
+        "scored": "None",
+        "sources": "None",
         "k": "32.0 > 0",
         "n_orders": "100 >= 1",
         "order": "None",

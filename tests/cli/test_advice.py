@@ -124,6 +124,8 @@ CASES: dict[str, tuple[tuple[str, ...], dict[str, str]]] = {
     "a sample and a bootstrap": ((*AGREEMENT, "plain.csv", "--raters", "random", "--method", "percentile"), {}),
     "a class too small to balance": (("alt-test", "plain.csv", *TEST, "--scale", "nominal:1,2,3,4,5", "--balance",
         "--min-class", "12"), {"--min-class": "0"}),
+    "scores of systems": (("ratings", "plain.csv", *KNOWN, "--n-resamples", "40"), {
+        "--scored": "half", "--sources": "item"}),
     "one system alone": (("ratings", "votes.csv", *VOTES, "--systems", "cedar"), {"--systems": "cedar,birch"}),
     "weights without a column": (("ratings", "votes.csv", *VOTES, "--alpha", "3"), {"--separability": "separability"}),
     "an option of the other rating model": (("ratings", "votes.csv", *VOTES, "--k", "16"), {"--model": "elo"}),

@@ -470,6 +470,13 @@ def is_rated(column: str, labels: Sequence[str], who: str) -> str:
     return f"'{column}' is rated, and {answered_by_one(labels, who)}"
 
 
+def is_rated_by_several(column: str, people: Sequence[str], judges: Sequence[str]) -> str:
+    """Return the answer that a column names the systems whose outputs several annotators labelled."""
+    found = [f"{_names(people)} {'are humans' if len(people) > 1 else 'is a human'}"] if people else []
+    found += [f"{_names(judges)} {'are judges' if len(judges) > 1 else 'is a judge'}"] if judges else []
+    return f"'{column}' is rated; {' and '.join(found)}"
+
+
 def one_annotator_or_several(columns: Sequence[str], who: str) -> str:
     """Return the question about columns whose names begin or end with the same annotator."""
     return f"{_names(columns)} name '{who}': are they the criteria of one annotator, or annotators?"
@@ -677,10 +684,23 @@ def left_out(columns: Sequence[str], examples: str, labels: Sequence[str]) -> st
     return f"{_names(columns)} ({examples}) {are} named as {_names(labels)} {are}: {does} also hold labels?"
 
 
-def labels_on_another_scale(name: str, reason: str, kind: str) -> str:
-    """Return the problem of a column with labels on another scale; ``kind`` says who gave them, and why."""
+def labels_on_another_scale(
+    name: str, reason: str, kind: str, own: tuple[float, float] | None = None, top: float = 0
+) -> str:
+    """Return the problem of a column with labels on another scale; ``kind`` says who gave them, and why.
+
+    ``own`` are its smallest and largest number, and ``top`` is the largest of the other columns.
+    """
     end = ", or it is not a judge here" if "model" in kind else ""
-    return f"'{name}' {kind}, but its column holds {reason}: write its labels as the annotators do{end}"
+    how = ""
+    if own is not None and own[0] < own[1] <= _SHORT < _PERCENT / 2 < top <= _PERCENT:
+        shift = f"(x − {own[0]:g})" if own[0] else "x"
+        how = f" (from {own[0]:g}-{own[1]:g} to 0-100: {_PERCENT / (own[1] - own[0]):g} · {shift})"
+    return f"'{name}' {kind}, but its column holds {reason}: write its labels as the annotators do{how}{end}"
+
+
+_SHORT, _PERCENT = 10, 100
+"""The end of a short scale, and of percent."""
 
 
 def other_words(name: str, own: str, other: str, others: str) -> str:

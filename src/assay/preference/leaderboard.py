@@ -41,7 +41,7 @@ from assay.preference.boards import (
     orders_each,
     votes_with_board,
 )
-from assay.preference.votes import NextPairsSettings, RatingSettings, Votes
+from assay.preference.votes import NextPairsSettings, RatingSettings, Votes, votes_of_scores
 from assay.reporting import pictures
 from assay.reporting.tables import p_value
 
@@ -319,11 +319,24 @@ def ratings(labels: Annotations | Chunks, settings: RatingSettings) -> Leaderboa
             "depends on the order of votes; use method='percentile'",
             option="method",
         )
-    votes = Votes.of(labels, settings, "Elo", settings.separability, settings.order, category=settings.by).sorted()
-    return _make_boards(votes, settings, EloRate(settings))
+    return _make_boards(_votes_of(labels, settings), settings, EloRate(settings))
 
 
 def _votes_of(labels: Annotations | Chunks, settings: RatingSettings) -> Votes:
+    """The votes, also those of scores."""
+    take = _votes_of_elo if settings.model == "elo" else _votes_of_bradley_terry
+    if settings.scored is None or settings.sources is None:
+        return take(labels, settings)
+    made, gone, data = votes_of_scores(labels.in_memory("scored"), settings.scored, settings.sources)
+    votes = take(made, settings)
+    return replace(votes, exclusions=(*gone, *votes.exclusions), data=data)
+
+
+def _votes_of_elo(labels: Annotations | Chunks, settings: RatingSettings) -> Votes:
+    return Votes.of(labels, settings, "Elo", settings.separability, settings.order, category=settings.by).sorted()
+
+
+def _votes_of_bradley_terry(labels: Annotations | Chunks, settings: RatingSettings) -> Votes:
     """The votes, with columns of weights, categories and covariates."""
     labels = labels.in_memory("Bradley-Terry")
     made_of = covariate_columns(labels, settings.covariates)
@@ -385,6 +398,8 @@ def _run(votes: Votes, settings: RatingSettings, found: Sequence[Board], polled:
     if settings.model == "elo" and settings.order is None and len(found[0].estimates.replicates):
         each = min(orders_each(poll.votes, settings) for poll in polled)
         notes.append(f"each resample is the mean of {counted(each, 'random order')} of its votes")
+    if settings.scored is not None:
+        notes.append(f"a vote compares an annotator's scores of two systems on one value of '{settings.sources}'")
     if votes.items.name == PAIR_OF:
         notes.append(f"the votes on all pairs of one question are one item (column {PAIR_OF})")
     names = list(dict.fromkeys(board.component for board in found if board.component is not None))

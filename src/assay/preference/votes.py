@@ -176,6 +176,13 @@ class RatingSettings(VotesSettings):
         "style control. Ratings then apply to outputs with equal covariates.",
         first=True,
     )
+    scored: str | None = option(
+        None,
+        "Item column with the systems whose outputs were scored; scores become votes.",
+        details="Of two systems that an annotator scored on one source, the one with the higher score wins; equal "
+        "scores are a tie. Scores of different annotators are not compared, so that their scales can differ.",
+    )
+    sources: str | None = option(None, "With scored: item column with the source that an output answers.")
     k: float = option(32.0, "Elo: largest change of a rating by one vote.", above=0, details="In points.")
     order: str | None = option(
         None,
@@ -195,6 +202,11 @@ class RatingSettings(VotesSettings):
     def __post_init__(self) -> None:
         super().__post_init__()
         changed = self.changed()
+        if (self.scored is None) != (self.sources is None):
+            raise DesignError(
+                "scores become votes with both scored=... (the item column of systems) and sources=... (the item "
+                "column of what their outputs answer)", option="scored" if self.scored is None else "sources",
+            )  # fmt: skip
         for model, names in self.of_model.items():
             if model != self.model and (given := [name for name in names if name in changed]):
                 raise DesignError(
@@ -697,6 +709,10 @@ def has_separability(labels: Annotations) -> bool:
     return column.dtype.is_numeric() and not column.null_count()
 
 
+RATED = "Bradley-Terry", "Elo"
+"""What `assay.ratings` estimates; it takes scores, too."""
+
+
 def _refuse_other_labels(labels: Annotations, question: str) -> None:
     if len(labels.criteria) > 1:
         raise DesignError(
@@ -707,6 +723,7 @@ def _refuse_other_labels(labels: Annotations, question: str) -> None:
         raise DesignError(
             f"{question} needs votes: labels first, second or tie (−1, 1 or 0); each of these is "
             f"{labels.scale.describe()}; a file of votes is read with scale='preference'"
+            + ("; scores of systems are votes with scored=... and sources=..." if question in RATED else "")
         )
     absent = [c for c in PAIR if c not in _columns(labels)]
     if absent:
@@ -721,6 +738,74 @@ def _refuse_votes(labels: Annotations, strange: Bools, words: str) -> None:
     annotator, item = labels.labels["annotator"][row], labels.labels["item"][row]
     also = f"; {counted(others, 'other vote')} likewise" if others else ""
     raise DataError(f"the vote of '{annotator}' on item '{item}' {words}{also}")
+
+
+# -- Votes from scores -----------------------------------------------------------------------------
+# Scores of translations, summaries or answers rank systems as votes do, on any scale of an annotator: humans can score
+# from 0 to 100 and a judge from 1 to 5.
+
+
+def votes_of_scores(labels: Annotations, system: str, sources: str) -> tuple[Annotations, tuple[Exclusion, ...], str]:
+    """Return the votes, the scores that were compared with none, and the fingerprint of scores and columns.
+
+    Parameters
+    ----------
+    labels : Annotations
+        Scores on one criterion.
+    system, sources : str
+        The columns of the systems, and of what their outputs answer or translate.
+
+    Raises
+    ------
+    DesignError
+        For votes, categories without order, several criteria, or if no annotator scored two systems on a source.
+    """
+    if len(labels.criteria) > 1:
+        raise DesignError(
+            f"scores of one criterion are compared; the table has {listing(labels.criteria)}; choose one with "
+            f"labels.where(criterion='{labels.criteria[0]}')"
+        )
+    if not labels.scale.numeric:
+        raise DesignError(
+            f"scored='{system}' compares scores; each label is {labels.scale.describe()}", option="scored"
+        )
+    again = [c for c in ("repeat", *labels.conditions) if c in labels.labels.columns]
+    scores = labels.labels.select("item", "annotator", *again, score=pl.col("label").cast(pl.Float64)).with_columns(
+        system=labels.column(system).cast(pl.String), source=labels.column(sources).cast(pl.String)
+    )
+    for name, column in ((system, "system"), (sources, "source")):
+        if scores[column].null_count():
+            item = scores.filter(pl.col(column).is_null())["item"][0]
+            raise DataError(f"item '{item}' has no value of '{name}'; fill it in, or leave the item out")
+    pairs = scores.join(scores, on=["annotator", "source", *again], suffix="_2").filter(
+        pl.col("system") < pl.col("system_2")
+    )
+    if not pairs.height:
+        raise DesignError(
+            f"no annotator scored two systems ('{system}') on one source ('{sources}'); name the column of what the "
+            "systems answered with sources=...", option="sources",
+        )  # fmt: skip
+    compared = pl.concat([pairs[name].cast(pl.String) + "\0" + pairs["annotator"] for name in ("item", "item_2")])
+    alone = scores.height - int((scores["item"] + "\0" + scores["annotator"]).is_in(compared.implode()).sum())
+    conditions = [c for c in again if c != "repeat"]
+    votes = pairs.select(
+        *conditions, "annotator", item="source", label=(pl.col("score_2") - pl.col("score")).sign(),
+        first="system", second="system_2",
+    )  # fmt: skip
+    number = pl.int_range(1, pl.len() + 1).over("annotator", "item", "first", "second", *conditions)
+    votes = votes.with_columns(repeat=number) if votes.select(number.max()).item() > 1 else votes
+    about = labels.items.with_columns(item=labels.items[labels.column_name(sources)].cast(pl.String))
+    one_each = about.group_by("item").n_unique().drop("item")
+    kept = [name for name in one_each.columns if name not in PAIR and one_each[name].max() == 1]
+    made = Annotations.from_frame(
+        votes, scale="preference", humans=list(labels.humans), judges=list(labels.judges), spelling="apart",
+        items=about.select("item", *kept).unique("item", maintain_order=True), conditions=conditions,
+        reading=replace(labels.reading, notes=()),
+    )  # fmt: skip
+    data = fingerprint_with(labels.fingerprint, **digest_of_columns(labels, system, sources))
+    why = "no score of another system by the annotator on the same source"
+    gone = (Exclusion("label", alone, why),) if alone else ()
+    return made, gone, data
 
 
 # -- Choice of items and outputs for new votes -----------------------------------------------------

@@ -42,17 +42,18 @@ def order_line(judge: str, pairs: pl.DataFrame, tau: Estimate, *, intervals: boo
     """Whether a judge orders the systems as humans do; ``pairs`` are its rows of `Leaderboard.pairs`."""
     known = pairs.filter(pl.col("demonstrated"))
     same, reversed_ = (known.filter(pl.col("order") == kind) for kind in (SAME, REVERSED))
-    n, n_reversed = pairs.height, pairs.filter(pl.col("order") == REVERSED).height
+    n, n_same = pairs.height, pairs.filter(pl.col("order") == SAME).height
     number = f"Kendall's τ {estimated(tau.estimate, tau.low, tau.high)}."
     if not intervals:
-        return f"{judge} and humans: same order for {n - n_reversed} of {counted(n, 'pair')}; not tested. {number}"
+        return f"{judge} and humans: same order for {n_same} of {counted(n, 'pair')}; not tested. {number}"
     rest = pairs.filter(~pl.col("demonstrated")).select(pl.format("{}–{}", "first", "second")).to_series().to_list()
     names = listing(rest, 1) if len(rest) > NAMED_PAIRS else ", ".join(rest)
     parts = []
     if reversed_.height:
         parts.append(reversals(reversed_))
     if same.height:
-        parts.append(f"same order demonstrated for {'all' if same.height == n else f'{same.height} of'} {_pairs(n)}")
+        of = f"{same.height} of {_pairs(n)}" if same.height < n else f"all {_pairs(n)}" if n > 1 else "the pair"
+        parts.append(f"same order demonstrated for {of}")
     if rest and parts:
         parts.append(f"{len(rest)} undecided ({names})")
     elif rest:

@@ -397,12 +397,20 @@ class AnnotatorSearch(KeySearch):
         item = [n for n in self.views if n in (*item, *further)]
         options = {"layout": "wide", "item": item[0] if len(item) == 1 else item, "columns": [*labels]}
         if criterion is None:
-            return [(words.is_rated(who, labels, one), answer) for one, answer in of_one(options)]
+            judges = model_names(labels)
+            people = [n for n in labels if n not in judges and is_human(n)]
+            several: list[Choice] = []
+            if len(people) + len(judges) == len(labels) > 1:
+                more = {"judges": judges} if judges else {}
+                several.append((words.is_rated_by_several(who, people, judges), {**options, **more}))
+            if several and self.stated.people & {*labels}:
+                return several
+            return several + [(words.is_rated(who, labels, each), answer) for each, answer in of_one(options)]
         if len(labels) > 1:
             return []
         options["criterion"] = criterion
-        people = [("human", {**options, "humans": [*labels]}), ("judge", {**options, "judges": [*labels]})]
-        return [(words.is_rated(who, labels, one), answer) for one, answer in people[: 1 if is_human(labels[0]) else 2]]
+        one_of = [("human", {**options, "humans": [*labels]}), ("judge", {**options, "judges": [*labels]})]
+        return [(words.is_rated(who, labels, one), answer) for one, answer in one_of[: 1 if is_human(labels[0]) else 2]]
 
     def _sizes(self, names: Sequence[str]) -> dict[str, int]:
         return {name: self.views[name].n_values for name in names}

@@ -117,7 +117,8 @@ class LongSearch(AnnotatorSearch):
             said = words.are_judges(options["judges"])
             said = said if question is None else f"{said}; {words.labels_are(own)}"
             rated = self._rated(key.who, key.item, own, key.criterion)
-            if self.questions or not (rated and all(map(is_human, own))):  # a person's labels are not the models'
+            # A person's labels, or those of a judge that is named, are not the models'.
+            if self.questions or not (rated and (self.stated.people & {*own} or all(map(is_human, own)))):
                 choices.append((said, {**key.options, "label": label, "judges": options["judges"]}))
             choices += rated
         if len(choices) == 1:

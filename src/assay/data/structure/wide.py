@@ -686,7 +686,8 @@ class WideSearch(LongSearch):
             models = [] if other else models
         if stated or models or (human_names([name]) and len(model_names(labels)) == len(labels)):
             kind = f"is listed in {stated}" if stated else f"has the name of {'a model' if models else 'an annotator'}"
-            said = words.labels_on_another_scale(name, why, kind)
+            top = max((one.ends[1] for one in others if one.ends), default=0)
+            said = words.labels_on_another_scale(name, why, kind, own=view.ends, top=top)
             if stated:
                 self.errors.append(said)
             else:
