@@ -661,7 +661,7 @@ def test_without_intervals_the_order_is_counted_alone():
         ("b", "c", "equal", 0, 1, False),
     ]
     assert words.order_line("m", pairs_of(*rows), TAU, intervals=False) == (
-        f"m and humans: same order for 2 of 3 pairs; not tested. {NUMBER}."
+        f"m and humans: same order for 1 of 3 pairs; not tested. {NUMBER}."
     )
 
 

@@ -17,7 +17,7 @@ SCORED = {"scored": "system", "sources": "segment"}
 
 
 def scores(n: int = 30, seed: int = 0) -> tuple[pl.DataFrame, pl.DataFrame]:
-    """Scores of two humans, one of whom left some out, from 0 to 100, and of a judge from 1 to 5."""
+    """Scores of two humans from 0 to 100, with some missing, and of a judge from 1 to 5."""
     rng = np.random.default_rng(seed)
     rows, items = [], []
     for k in range(n):
