@@ -535,3 +535,27 @@ def test_without_a_column_of_the_items_a_folder_may_be_read():
         SpotChecks.of(Folder(), ["z"])
     with pytest.raises(DesignError, match="'m' is the judge and cannot also be one of the annotators"):
         SpotChecks.of(Folder(), ["m"], ["m"])
+
+
+def _by_ward(seed: int, *, random: bool) -> assay.results.CorrectedEstimate:
+    """Severity 0 to 4 of 240 reports; the judge is too high in one ward, whose reports alone a third person read."""
+    rng = np.random.default_rng(seed)
+    ward, true = rng.random(240) < 0.45, 1.8 + 1.2 * rng.normal(size=240)
+    given = {who: np.clip(np.round(true + 0.6 * rng.normal(size=240)), 0, 4) for who in ("ann", "bob", "cho")}
+    given["cho"] = np.where(rng.permutation(ward) if random else ward, given["cho"], np.nan)
+    judge = np.clip(np.round(true + 0.8 * ward + 0.6 * rng.normal(size=240)), 0, 4)
+    frame = pl.DataFrame(
+        {"id": [f"r{k}" for k in range(240)], "ward": ["NS"[int(w)] for w in ward], **given, "m": judge}
+    )
+    labels = assay.read(frame.with_columns(pl.col("cho").fill_nan(None)), layout="wide", item="id", judges=["m"],
+                        columns=["ann", "bob", "cho", "m"], scale="0-4")  # fmt: skip
+    return assay.estimate(labels, "m")
+
+
+def test_an_annotator_of_one_stratum_is_a_caution() -> None:
+    """The judge's errors on its items then correct the judge's labels of all items: 77% coverage without covariates."""
+    (caution,) = [one for one in _by_ward(0, random=False).run.cautions if "not like the others" in one]
+    assert caution.startswith("cho's items are not like the others: 'ward' is N for 0% of them and 60% of all")
+    assert "set covariates=... to the columns by which items were given to annotators" in caution
+    few = [any("not like the others" in one for one in _by_ward(seed, random=True).run.cautions) for seed in range(20)]
+    assert sum(few) <= 1

@@ -263,7 +263,14 @@ def test_sample_size_none_is_explained():
     assert test.needed_epsilon.estimate == pytest.approx(0.15)
     assert test.reason == "comparison_undecided"
     assert (test.sample_size.n_items, test.items_to_decide()) == (None, None)
-    words = f"o size up to {20 * n:,} items is likely to give a conclusive verdict: the judge is close to the margin ε."
+    found = test.sample_size
+    chances = [100 * found.chance(size) for size in (found.even, 20 * n)]
+    assert 50 <= chances[0] < chances[1] < 80
+    words = (
+        f"o size up to {20 * n:,} items gives a conclusive verdict with 80% probability; {found.even:,} items give one "
+        f"with {chances[0]:.0f}% and {20 * n:,} items give one with {chances[1]:.0f}%: the judge is close to the "
+        "margin ε."
+    )
     assert f"Sample size: n{words}" in test.summary()
     assert f"N{words}" in card(test).advice
 

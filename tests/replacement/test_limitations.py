@@ -58,6 +58,20 @@ def test_limitations_find_a_planted_fault(code):
     assert [one["code"] for one in test.to_dict()["limitations"]] == [one.code for one in test.limitations]
 
 
+def test_limitations_follow_an_undecided_verdict():
+    """A judge that guesses for one of two groups is often Undecided: that group is the reason, not too few items."""
+    judge, items = FAULTS["worst_group"]
+    labels = study(judge, **items)[0]
+    test = assay.alt_test(labels, "m", epsilon=0.2)
+    assert test.verdict == "undecided"
+    assert [(one.code, one.value) for one in test.limitations] == [("worst_group", "t1")]
+    assert "Limits of the verdict: on 80 items (“topic” is t1) it agrees less with annotators" in test.summary()
+    both = pl.concat([labels.to_polars().with_columns(criterion=pl.lit(name)) for name in ("clear", "short")])
+    found = assay.alt_test_by(assay.read(both, judges=["m"], items=labels.items), "m", epsilon=0.2)
+    lines = found.summary().splitlines()
+    assert sum(line.startswith("    Limits of the verdict: on 80 items (“topic” is t1)") for line in lines) == 2
+
+
 def test_limitations_name_the_group_and_the_label():
     judge, items = FAULTS["worst_group"]
     [one] = [one for one in result_of(judge, **items).limitations if one.code == "worst_group"]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import replace
 from functools import cache
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -357,6 +358,11 @@ def test_notes_have_population_baselines_and_prefixes():
     assert "60 item ids share 10 prefixes; design effect 1.10." in lines
     none = card(alt(human_baseline={"ann": alt(UNDECIDED)})).details
     assert "Human baseline: tested in the same way, 0 of 1 annotator pass." in none
+    alone = SimpleNamespace(n_annotators=0, verdict="undecided")
+    some = card(alt(human_baseline={"ann": alt(), "bob": alone})).details
+    assert "Human baseline: tested in the same way, 1 of 1 annotator passes (ann); not testable: bob." in some
+    nothing = card(alt(human_baseline={"ann": alone, "bob": alone})).details
+    assert any(line.startswith("Human baseline: not testable; an annotator is tested on items") for line in nothing)
     test = real_test(epsilon=0.5)
     # As good as all of three: the share p with p³ = .025 is the lower limit, .05 / 2 verdicts have .0125 each.
     assert test.population_share == pytest.approx(0.025 ** (1 / 3))
@@ -404,7 +410,8 @@ def test_step_after_replace_reports_corrected_estimates():
          "disagreement"),
         (MIXED, {}, "decide whose labels it can replace; it is worse than some of them:", "disagreement"),
         (UNDECIDED, {"sample_size": size(None)},
-         "revise the judge or test another one; more items are unlikely to give a conclusive verdict:", "disagreement"),
+         "revise the judge or test another one, or add items as a planned interim analysis (assay plan alt-test):",
+         "disagreement"),
         (UNDECIDED, {"sample_size": size(1160)},
          "plan a new study of about 1,160 items, or add items as a planned interim analysis (assay plan alt-test).",
          ""),
@@ -436,8 +443,8 @@ def test_step_follows_verdict_and_sample_size(p, more, step, ask):
          "A study of about 270 items by these 3 annotators gives a conclusive verdict with 80% probability (80% range: "
          "75–1,300). This is the total of a new study: adding items to these labels is a second analysis."),
         (UNDECIDED, {}, {"sample_size": size(None)},
-         "No size up to 3,000 items is likely to give a conclusive verdict: the judge is close. Revise the judge or "
-         "test another one."),
+         "No size up to 3,000 items gives a conclusive verdict with 80% probability; 30 items give one with 53% and "
+         "3,000 items give one with 100%: the judge is close."),
     ],
 )  # fmt: skip
 def test_advice_follows_the_reason(p, options, more, advice):
@@ -487,7 +494,8 @@ def test_advice_explains_a_different_published_result(p, passed, sentence):
         (UNDECIDED, size(1160), ["a study of about 1,160 items by these annotators gives a conclusive verdict "
                                  "(Replace, Do not replace or Mixed) with 80% probability (80% range: 90–700)"]),
         ({"p_item_level": 0.06}, size(None),
-         ["no size up to 3,000 items is likely to give a conclusive verdict: the judge is close"]),
+         ["no size up to 3,000 items gives a conclusive verdict with 80% probability; 30 items give one with 53% and "
+          "3,000 items give one with 100%: the judge is close"]),
         ({"annotators_agree": False}, size(100), []),
         (REPLACE, size(100), []),
     ],

@@ -503,7 +503,9 @@ class SamplingCheck:
     words: str
 
 
-def sampling_checks(checks: SpotChecks, *, skip: Sequence[str | None] = ()) -> list[SamplingCheck]:
+def sampling_checks(
+    checks: SpotChecks, *, skip: Sequence[str | None] = (), by_order: bool = True
+) -> list[SamplingCheck]:
     """Compare the labelled items with all items: the judge's labels, the columns of the items, the order of names.
 
     Each is compared on items with a judge's label: items without one are often absent from a table if humans did not
@@ -517,7 +519,7 @@ def sampling_checks(checks: SpotChecks, *, skip: Sequence[str | None] = ()) -> l
         items = checks.table.items.filter(pl.Series(there))
         known = checks if there.all() else checks.where(there)
         if 0 < known.n < known.n_all:
-            order = _check_order(known, items["item"])
+            order = _check_order(known, items["item"]) if by_order else []
             for name in items.columns[1:]:
                 if name not in skip:
                     found += _check_column(known, items[name], name)
@@ -526,6 +528,20 @@ def sampling_checks(checks: SpotChecks, *, skip: Sequence[str | None] = ()) -> l
         tested.remove(order[1] if order[0].p * len(tested) < REFUSED or order[0].p <= order[1].p else order[0])
     number = len(tested) + (len(order) > 1)
     return sorted((SamplingCheck(min(one.p * number, 1.0), one.words) for one in tested), key=lambda one: one.p)
+
+
+def annotator_checks(checks: SpotChecks, *, skip: Sequence[str | None] = ()) -> list[tuple[str, SamplingCheck]]:
+    """Compare the items of each annotator with all items: the annotators whose items are no random sample of them.
+
+    Consecutive batches of items are the usual way to divide work, so the order of names is not compared. P-values are
+    adjusted for the number of annotators, too (Bonferroni).
+    """
+    some = {name: checks.select_people((name,)) for name in checks.people}
+    each = {name: part for name, part in some.items() if 1 < part.n < checks.n}
+    tested = [(name, found[0]) for name, part in each.items()
+              if (found := sampling_checks(part, skip=skip, by_order=False))]  # fmt: skip
+    adjusted = [(name, SamplingCheck(min(one.p * len(tested), 1.0), one.words)) for name, one in tested]
+    return [(name, one) for name, one in adjusted if one.p < DOUBTED]
 
 
 def missing_check(checks: SpotChecks, further: int) -> SamplingCheck:

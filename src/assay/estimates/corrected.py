@@ -28,6 +28,7 @@ from assay.estimates.checked import (
     REFUSED,
     Population,
     SpotChecks,
+    annotator_checks,
     item_column,
     missing_check,
     sampling_checks,
@@ -398,7 +399,8 @@ def estimate(labels: Annotations | Chunks, settings: EstimateSettings) -> Correc
     gone = _unlabelled(labels, checks)
     n_gone = sum(one.count for one in gone)
     cautions = (
-        *cautions, *_missing_cautions(checks, n_gone, settings), *_match_cautions(labels, checks, judges, settings),
+        *cautions, *_annotator_cautions(checks, settings), *_missing_cautions(checks, n_gone, settings),
+        *_match_cautions(labels, checks, judges, settings),
         *_choice_cautions(labels, judges),
     )  # fmt: skip
     facts = {
@@ -528,6 +530,24 @@ def _choose_estimator(checks: SpotChecks, settings: EstimateSettings) -> tuple[s
         "sampling='trust'",
         option="sampling",
     )
+
+
+def _annotator_cautions(checks: SpotChecks, settings: EstimateSettings) -> list[str]:
+    """Return a caution for annotators whose items differ from the others, if humans labelled different items.
+
+    Each annotator's labels and the judge's on the same items are compared to estimate the annotator's mean of all.
+    """
+    if settings.gold is not None or settings.probabilities is not None or settings.covariates:
+        return []
+    found = annotator_checks(_group_by_system(checks, settings), skip=(settings.strata,))
+    if not found:
+        return []
+    listed = [f"{name}'s items are not like the others: {one.words} (p = {one.p:.1g})" for name, one in found]
+    return [
+        f"{'; '.join(listed[:2])}{f'; and those of {len(listed) - 2} more' if len(listed) > 2 else ''}. If the judge's "
+        "errors on them differ, the estimate is wrong: set covariates=... to the columns by which items were given to "
+        "annotators, or annotators=... to those who labelled a random sample."
+    ]
 
 
 def _missing_cautions(checks: SpotChecks, further: int, settings: EstimateSettings) -> list[str]:

@@ -188,12 +188,14 @@ class AltTest(Result):
 
     @cached_property
     def limitations(self) -> tuple[Limitation, ...]:
-        """What the verdict *Replace* does not cover; empty for other verdicts, and for labels in chunks.
+        """The items and labels on which the judge is worse; empty for *Do not replace*, and for labels in chunks.
 
-        The p-values are Holm-adjusted for the tests of the judge, and for several verdicts (Bonferroni).
+        *Replace* does not cover them, and *Undecided* and *Mixed* can be due to them. The p-values are Holm-adjusted
+        for the tests of the judge, and for several verdicts (Bonferroni).
         """
         found = self.win_counts
-        if self.verdict != "replace" or found.table.ratings.in_chunks or found.code == decision.OPTIMAL:
+        settled = self.verdict not in ("replace", "undecided", "mixed") or found.code == decision.OPTIMAL
+        if settled or found.table.ratings.in_chunks:
             return ()
         every = limitations_of(found.table, found.judge)
         return tuple(

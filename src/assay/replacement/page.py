@@ -169,8 +169,8 @@ def _step(test: AltTest) -> NextStep:
         needed = test.sample_size.n_items
         if needed is None:
             return NextStep(
-                "revise the judge or test another one; more items are unlikely to give a conclusive verdict" + end,
-                compared, test.judge,
+                "revise the judge or test another one, or add items as a planned interim analysis (assay plan alt-test)"
+                + end, compared, test.judge,
             )  # fmt: skip
         if needed > test.n_items:
             return NextStep(
@@ -211,14 +211,8 @@ def _notes(test: AltTest) -> list[str]:
             f"{100 * (1 - test.level):.3g}% confidence the judge is as good (within ε) as at least "
             f"{100 * test.population_share:.0f}% of such annotators."
         )
-    baseline = test.human_baseline
-    if baseline:
-        passed = [name for name, one in baseline.items() if one.verdict == "replace"]
-        names = f" ({listing(passed, 4)})" if passed else ""
-        lines.append(
-            f"Human baseline: tested in the same way, {len(passed)} of {counted(len(baseline), 'annotator')} "
-            f"{'passes' if len(passed) == 1 else 'pass'}{names}."
-        )
+    if test.human_baseline:
+        lines.append(_human_baseline(test.human_baseline))
     constant = test.constant_baseline
     if constant is not None and constant.further > constant.closer:
         label, scale = constant.label, test.win_counts.table.ratings.scale
@@ -233,6 +227,20 @@ def _notes(test: AltTest) -> list[str]:
     if test.document_effect is not None:
         lines.append(words.document_effect(test.document_effect))
     return lines
+
+
+def _human_baseline(baseline: Mapping[str, AltTest]) -> str:
+    """Return how many annotators pass the test of a judge, of those who have items with two others."""
+    tested = {name: one for name, one in baseline.items() if one.n_annotators}
+    if not tested:
+        return "Human baseline: not testable; an annotator is tested on items that two others labelled, too."
+    passed = [name for name, one in tested.items() if one.verdict == "replace"]
+    names = f" ({listing(passed, 4)})" if passed else ""
+    rest = [name for name in baseline if name not in tested]
+    return (
+        f"Human baseline: tested in the same way, {len(passed)} of {counted(len(tested), 'annotator')} "
+        f"{'passes' if len(passed) == 1 else 'pass'}{names}{f'; not testable: {listing(rest, 4)}' if rest else ''}."
+    )
 
 
 def _advantage(test: AltTest) -> str:
@@ -360,7 +368,7 @@ def _sample_size(test: AltTest) -> str:
     found = test.sample_size
     if found.n_items is None:
         (sentence,) = words.sample_size(test)
-        return f"{sentence[:1].upper()}{sentence[1:]}. Revise the judge or test another one."
+        return f"{sentence[:1].upper()}{sentence[1:]}."
     if found.n_items <= test.n_items:
         return (
             f"Studies of this size give a conclusive verdict with {100 * found.power:g}% probability; this one did not."

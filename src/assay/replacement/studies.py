@@ -519,6 +519,19 @@ class SampleSize:
     assurance: Floats
     reason: str | None = None
 
+    def chance(self, n_items: int) -> float:
+        """Return the assurance of a study of this size, of those considered: the nearest one below."""
+        return float(self.assurance[max(int(np.searchsorted(self.sizes, n_items, side="right")) - 1, 0)])
+
+    @property
+    def even(self) -> int | None:
+        """The smallest size considered that is as likely as not to be conclusive; None if no size is."""
+        likely = np.flatnonzero(self.assurance >= EVEN)
+        return about(float(self.sizes[likely[0]])) if len(likely) else None
+
+
+EVEN = 0.5
+"""Assurance of a study that is as likely as not to be conclusive."""
 
 NO_ANNOTATOR = SampleSize(
     None, None, None, 0, math.nan, np.empty(0, np.int64), np.empty(0), "no annotator has enough items"

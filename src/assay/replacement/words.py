@@ -240,7 +240,7 @@ def ratio_notes(test: AltTest) -> list[str]:
 
 
 def limitations(test: AltTest) -> list[str]:
-    """Return what a verdict *Replace* does not cover: unanswered items, and each significant limitation."""
+    """Return what a verdict does not cover or is due to: unanswered items, and each significant limitation."""
     found = []
     missing = int(test.win_counts.facts[FACTS.index("missing")])
     total = missing + test.n_items
@@ -403,7 +403,12 @@ def sample_size(test: AltTest) -> list[str]:
         return []
     found = test.sample_size
     if found.n_items is None:
-        return [f"no size up to {found.limit:,} items is likely to give a conclusive verdict: {found.reason}"]
+        chances = [f"{n:,} items give one with {100 * found.chance(n):.0f}%"
+                   for n in dict.fromkeys((found.even, found.limit)) if n is not None]  # fmt: skip
+        return [
+            f"no size up to {found.limit:,} items gives a conclusive verdict with {100 * found.power:g}% probability; "
+            f"{' and '.join(chances)}: {found.reason}"
+        ]
     return [
         f"a study of about {found.n_items:,} items by these annotators gives a conclusive verdict (Replace, Do not "
         f"replace or Mixed) with {100 * found.power:g}% probability (80% range: {size_range(found)})"
@@ -505,6 +510,7 @@ def domains_summary(found: AltTestBy) -> str:
             f"  {name}: {test.verdict_text}; ω = {said(test.winning_rate)}, ρ = "
             f"{estimated(rho.estimate, rho.low, rho.high)}, {counted(test.n_items, 'item')}."
         )
+        lines += [f"    Limits of the verdict: {one}." for one in limitations(test)]
         lines += [f"    excluded: {one}." for one in test.exclusions]
     lines += [f"  {name}: not tested: {why}" for name, why in found.untested.items()]
     return "\n".join([*lines, found.signature])
