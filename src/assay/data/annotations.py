@@ -556,11 +556,16 @@ class Annotations:
             pl.when(several).then(side).otherwise(pl.col("label")).alias("label"),
             *(pl.when(~several).then(pl.col(name)).alias(name) for name in shown),
             _apart=several & (low < high),
+            _several=several,
         ).unique(key, keep="first", maintain_order=True)
         apart = int(joined["_apart"].sum())
+        counts = joined.filter(pl.col("_several")).group_by("annotator", maintain_order=True).agg(
+            pl.len(), pl.col("_apart").sum())  # fmt: skip
+        counted = {str(name): (int(pairs), int(ties)) for name, pairs, ties in counts.rows()}
         note = f"votes in both orders: {len(self.labels) - joined.height:,} pairs of votes count as one"
         note += f", {apart:,} of them with different votes as ties" if apart else ""
-        return replace(self, labels=joined.drop("_apart"), reading=self.reading.add_notes(note))
+        reading = replace(self.reading.add_notes(note), as_one_vote=counted)
+        return replace(self, labels=joined.drop("_apart", "_several"), reading=reading)
 
     def each_repeat(self, judges: Sequence[str] | None, how: Repeats) -> tuple[Annotations, list[str]]:
         """Return a table in which every repeat is an annotator, if ``how`` is ``each``, and the judges to test.

@@ -82,7 +82,8 @@ def limitations_of(table: AltTestTable, judge: Floats) -> list[Limitation]:
     usable = table.rule.usable(panel.people, None)
     numeric = table.score.name == "neg_rmse"
     found = list(_of_missing(panel, judge, usable, numeric, table.settings.seed))
-    found += _of_labels(panel, judge, usable, numeric, lambda v: str(table.rule.label_names(np.array([v]))[0]))
+    scale, names = table.ratings.scale, table.rule.label_names
+    found += _of_labels(panel, judge, usable, numeric, lambda v: scale.word(names(np.array([v]))[0]))
     advantage = _advantage(panel, judge, usable, numeric)
     found += _of_groups(advantage, _groups(table))
     found += _of_order(advantage, _orders(table))

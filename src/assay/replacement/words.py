@@ -277,7 +277,8 @@ def _limitation(one: Any, numeric: bool) -> str:
 
 def notes(test: AltTest) -> list[str]:
     """Return the sentences that qualify a verdict, in lower case and without an end."""
-    parts = (larger_count, strata_note, ratio_notes, groups_note, match_note, places_note, provenance_note)
+    parts = (larger_count, strata_note, ratio_notes, groups_note, match_note, places_note, orders_note,
+             provenance_note)  # fmt: skip
     return [one for part in parts for one in part(test)]
 
 
@@ -296,6 +297,21 @@ def places_note(test: AltTest) -> list[str]:
         f"annotators {listing(places, 6)} have no names: each is a place of labels, which can be another person's in "
         "another item, so that results of one annotator are not those of one person"
     ]
+
+
+def orders_note(test: AltTest) -> list[str]:
+    """Return how many votes of the judge in both orders are ties, if they differ; annotators may have voted in one."""
+    table = test.win_counts.table
+    pairs, ties = table.reading.as_one_vote.get(test.judge, (0, 0))
+    if not ties:
+        return []
+    found = (
+        f"its votes on {pairs:,} pairs in both orders count as one vote each, and as a tie on the {ties:,} "
+        f"({100 * ties / pairs:.0f}%) on which they differ"
+    )
+    if not any(name in table.reading.as_one_vote for name in table.humans):
+        found += "; annotators voted in one order and have no such ties, which lowers its agreement with them"
+    return [found]
 
 
 def strata_note(test: AltTest) -> list[str]:
