@@ -41,7 +41,8 @@ def checkboxes_by_code(folder: Path, rng: Rng) -> Given:
     pairs = [(k, who) for k in range(20) for who in PEOPLE]
     rows = [(k, who, *row) for (k, who), row in zip(pairs, ticks(rng, 60, 3), strict=True)]
     path = long(folder, ("record_id", "rater", "signs___1", "signs___2", "signs____9"), rows)
-    return Given(path, [(k, who, "", joined(["box 1", "box 2", "box -9"], row)) for k, who, *row in rows])
+    return Given(path, [(k, who, "", joined(["box 1", "box 2", "box -9"], row)) for k, who, *row in rows],
+                 asked=True)  # fmt: skip
 
 
 @given
@@ -52,7 +53,7 @@ def checkboxes_by_choice(folder: Path, rng: Rng) -> Given:
     rows = [(k, who, *row) for (k, who), row in zip(pairs, ticks(rng, 60, 3), strict=True)]
     named = [(k, who, *(("Unchecked", "Checked")[one] for one in row)) for k, who, *row in rows]
     path = long(folder, ("Record ID", "Rater name", *(f"Which apply? (choice={one})" for one in choices)), named)
-    return Given(path, [(k, who, "", joined(choices, row)) for k, who, *row in rows])
+    return Given(path, [(k, who, "", joined(choices, row)) for k, who, *row in rows], asked=True)
 
 
 @given
@@ -61,7 +62,8 @@ def checkboxes_of_a_form_that_is_not_filled_in(folder: Path, rng: Rng) -> Given:
     rows = [(k, who, *row) for (k, who), row in zip(pairs, ticks(rng, 60, 2), strict=True)]
     empty = [(k, who, *((None, None) if k % 5 == 0 else row)) for k, who, *row in rows]
     path = long(folder, ("record_id", "rater", "signs___1", "signs___2"), empty)
-    return Given(path, [(k, who, "", joined(["box 1", "box 2"], row)) for k, who, *row in rows if k % 5])
+    return Given(path, [(k, who, "", joined(["box 1", "box 2"], row)) for k, who, *row in rows if k % 5],
+                 asked=True)  # fmt: skip
 
 
 @given
@@ -89,8 +91,12 @@ def test_read_notes_rows_without_a_tick():
     rows = [(*pair, *row) for pair, row in zip(pairs, boxes, strict=True)]
     frame = pl.DataFrame(rows, schema=["item", "rater", "q___1", "q___2"], orient="row")
     none = sum(not (one or other) for *_, one, other in rows)
-    assert f"rows without a tick are 'no box' ({none})" in assay.read(frame).reading.notes[0]
-    assert len(assay.read(frame, missing=["no box"])) == len(rows) - none
+    assert f"rows without a tick are 'no box' ({none})" in assay.read(frame, scale="nominal").reading.notes[0]
+    assert len(assay.read(frame, missing=["no box"], scale="nominal")) == len(rows) - none
+    each = assay.read(frame, scale="several")
+    assert each.criteria == ("box 1", "box 2")
+    given = each.where(criterion="box 2").labels
+    assert int((given["label"] == "yes").sum()) == sum(row[3] for row in rows)
 
 
 # -- repeated runs -----------------------------------------------------------------------------------------------

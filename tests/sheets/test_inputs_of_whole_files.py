@@ -143,3 +143,47 @@ def test_a_judge_next_to_rows_without_names_is_one_annotator():
     assert "annotators 1, 2, 3 have no names: each is a place of labels" in test.summary()
     named = assay.read(table.with_columns(annotator=pl.Series(["ann", "bob", "cho"] * N)), judges=["gpt-4o"])
     assert "have no names" not in assay.alt_test(named, "gpt-4o", expertise="crowd").summary()
+
+
+def test_lists_of_labels_are_criteria_or_categories(tmp_path):
+    """Findings in one cell: a judge that never reports the rare one agrees on the usual combinations."""
+    rng = np.random.default_rng(8)
+    names = ["effusion", "nodule", "rib, fracture"]
+
+    def cell(found: np.ndarray) -> str:
+        return "; ".join(name for name, there in zip(names, found, strict=True) if there) or "none"
+
+    true = rng.random((N, 3)) < (0.5, 0.3, 0.3)
+    given = {who: true ^ (rng.random((N, 3)) < 0.05) for who in ("Ann", "Bob", "Cho")}
+    given["gpt-4o"] = true & (True, True, False)
+    table = pl.DataFrame({"id": [f"r{k}" for k in range(N)], **{who: [*map(cell, one)] for who, one in given.items()}})
+    choices = choices_of(table, judges=["gpt-4o"])
+    assert [{**one, "missing": None}["scale"] for one in choices] == ["several", "nominal", "nominal"]
+    labels = assay.read(table, **choices[0])
+    assert (labels.criteria, len(labels), labels.humans) == (tuple(names), 12 * N, ("Ann", "Bob", "Cho"))
+    for k, name in enumerate(names):
+        for who, one in given.items():
+            mine = labels.where(criterion=name, annotator=who).labels
+            assert dict(mine.select("item", "label").rows()) == {
+                f"r{i}": "yes" if there else "no" for i, there in enumerate(one[:, k])
+            }
+    assert assay.alt_test_by(labels, "gpt-4o", expertise="expert").tests["rib, fracture"].verdict == "do_not_replace"
+    named = assay.read(table, judges=["gpt-4o"], scale='several:["effusion", "nodule", "rib, fracture"]')
+    assert named.fingerprint == labels.fingerprint
+    with pytest.raises(
+        assay.errors.DataError, match=r"lists 'rib, fracture', which scale='several:\.\.\.' does not name"
+    ):
+        assay.read(table, judges=["gpt-4o"], scale="several:effusion,nodule")
+    # An empty cell is a missing answer.
+    table = table.with_columns(Bob=pl.when(pl.col("id") == "r0").then(None).otherwise("Bob"))
+    assert len(assay.read(table, judges=["gpt-4o"], scale="several")) == 12 * N - 3
+    rows = table.unpivot(index="id", variable_name="annotator", value_name="label")
+    less = assay.read(rows, item="id", judges=["gpt-4o"], scale="several")
+    assert len(less) == 12 * N - 3
+    assert any("1 empty cell missing" in note for note in less.reading.notes)
+
+
+def test_categories_with_a_comma_and_texts_are_no_lists():
+    words = ["yes, surely", "no, never", "unsure, ask again"]
+    table = pl.DataFrame({"id": [f"q{k}" for k in range(N)], "ann": labels_of(words, 1), "bob": labels_of(words, 2)})
+    assert assay.read(table, layout="wide", columns=["ann", "bob"]).criteria == ()

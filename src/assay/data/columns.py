@@ -32,8 +32,8 @@ from assay.data.names import (
     unify_spelling,
 )
 from assay.data.names import natural as natural
-from assay.data.notations import are_dates
-from assay.data.scales import Label, Nominal, Ordinal, Preference, Scale, scale_of
+from assay.data.notations import are_dates, split_lists
+from assay.data.scales import Label, Nominal, Ordinal, Preference, Scale, SeveralLabels, parse_scale, scale_of
 from assay.data.sides import PAIR, PAIR_OF, SWAPPED, Sides, keep_shown, marked_as_swapped, side_columns, swap_sides
 from assay.data.structure.role_names import called, plain_name
 from assay.data.values import (
@@ -349,9 +349,10 @@ class FrameSettings(LabelSettings):
     )
     scale: Scale | str | int | Sequence[Label] | Mapping[str, Any] | None = option(
         None,
-        "Scale of the labels: 1-5, interval:0-100, ordinal:low<mid<high, nominal:yes,no, text, preference.",
+        "Scale of the labels: 1-5, interval:0-100, ordinal:low<mid<high, nominal:yes,no, several, text, preference.",
         first=True,
-        details="For all criteria, or one for each: `assay.Ordinal(1, 5)`, `1-5`, `(1, 5)` or `5`. See "
+        details="With `several`, each label that cells list (`fever; cough`) is a criterion, answered yes or no. For "
+        "all criteria, or one for each: `assay.Ordinal(1, 5)`, `1-5`, `(1, 5)` or `5`. See "
         "`assay.data.scales.parse_scale`. By default the scale is inferred and reported in `reading`: the order of "
         "ordered Categoricals and Enums, otherwise numbers, categories or free text.",
     )
@@ -399,8 +400,18 @@ class FrameSettings(LabelSettings):
         """How item ids are split; None if they stay whole."""
         return None if self.split_item == "no" else self.split_item
 
+    @property
+    def several(self) -> tuple[str, ...] | None:
+        """The labels that a list in a cell can contain, empty for all that occur; None if cells are no lists."""
+        if self.scale == SeveralLabels.kind:
+            return ()
+        found = parse_scale(self.scale) if isinstance(self.scale, str) else self.scale
+        return found.names if isinstance(found, SeveralLabels) else None
+
     def parsed_scale(self) -> Scale | dict[str, Scale] | None:
-        """The scale, or the scale of each criterion, with parsed specifications."""
+        """The scale, or the scale of each criterion, with parsed specifications; yes or no for lists of labels."""
+        if self.several is not None:
+            return Nominal(("no", "yes"))
         if isinstance(self.scale, Mapping):
             return {name: scale_of(one) for name, one in self.scale.items()}
         return None if self.scale is None else scale_of(self.scale)
@@ -449,6 +460,8 @@ class Parts(NamedTuple):
 def table_parts(frame: Any, settings: FrameSettings) -> Parts:
     """Return the parts of the one table, from a long frame; see `assay.data.annotations.Annotations.from_frame`."""
     sheet = _Sheet(frame, settings)
+    if settings.several is not None:
+        sheet.split_lists(settings.several)
     sheet.read_names()
     scales = sheet.read_labels()
     sheet.read_sides(scales)
@@ -524,6 +537,20 @@ class _Sheet:
             if bad.height:
                 raise DataError(f"{self.source}: column 'repeat' must contain whole numbers; check {_rows(bad)}")
             self.table = self.table.with_columns(number.fill_null(1).cast(pl.Int64).alias("repeat"))
+
+    def split_lists(self, names: Sequence[str]) -> None:
+        """Make each label of the lists in cells a criterion; with criteria, a criterion of each."""
+        texts = self.table["label"].cast(pl.String)
+        answers, note = split_lists(texts, names, self.table["_row"], self.source)
+        each = pl.DataFrame({"name": answers["name"].unique(maintain_order=True)})
+        made = self.table.with_columns(cell=texts).drop("label").join(each, how="cross")
+        made = made.join(answers, on=["cell", "name"], how="left", maintain_order="left")
+        of = [pl.col("criterion").cast(pl.String)] if "criterion" in made.columns else []
+        self.table = made.with_columns(criterion=pl.concat_str(*of, "name", separator=": ")).drop("cell", "name")
+        self.roles["criterion"] = "criterion"
+        empty = int((texts.is_null() | (texts.str.strip_chars() == "")).sum())
+        missing = f"; {counted(empty, 'empty cell')} missing, because 'none' would say that no label applies"
+        self.notes.append(f"{note}{missing if empty else ''}")
 
     def _exclude_computed(self) -> None:
         """Exclude the annotators and items listed in ``exclude``; by default refuse names of computed values."""

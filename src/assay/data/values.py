@@ -20,6 +20,7 @@ from assay.data.names import Coded, Spelling, factorize, label_key, model_names,
 from assay.data.notations import (
     codes_of_numbers,
     is_date,
+    lists_of_labels,
     options_in_words,
     order_by_numbers,
     order_of_parts,
@@ -545,6 +546,8 @@ def _settle_text(part: LabelColumn, scale: Scale | None, settings: LabelSettings
             return _numbers_as_text(part, numbers.values, settings)
         if numbers is not None and not (free and not part.as_text and numbers.mixed):
             return _settle_numbers(part, distinct, numbers, scale, settings)
+    if scale is None and part.criterion is None:
+        _refuse_lists(part)
     if free:
         return Settled(labels, Text())
     listed = None if scale is None else scale.categories
@@ -553,6 +556,22 @@ def _settle_text(part: LabelColumn, scale: Scale | None, settings: LabelSettings
     if listed is not None and all(isinstance(c, str) for c in listed):
         return _settle_listed(part, [str(c) for c in listed], settings)
     return Settled(labels)
+
+
+def _refuse_lists(part: LabelColumn) -> None:
+    """Refuse cells that list several labels, until the user specifies whether each is a criterion or a category."""
+    found = lists_of_labels(part.labels)
+    if found is None:
+        return
+    mark, names = found
+    cell = part.labels.filter(part.labels.str.contains(mark, literal=True))
+    raise DataError(
+        f"{part.about()} such as '{cell[0]}' list several of {listing(names, 6)}: set scale='several' if each of these "
+        "is a question, answered yes or no, or scale='nominal' if each combination is one category",
+        advised={"scale": "several"},
+        choices=[(sentences.lists_are("several"), {"scale": "several"}),
+                 (sentences.lists_are("nominal"), {"scale": "nominal"})],
+    )  # fmt: skip
 
 
 def _refuse_padded(part: LabelColumn, distinct: pl.Series) -> None:

@@ -564,6 +564,11 @@ def without_prefix(names: Sequence[str], who: str) -> str:
     return f"{names_none}, unlike the other columns: assumed to hold the labels of '{who}'"
 
 
+def lists_are(kind: str) -> str:
+    """Return the answer that the labels in lists are criteria, or that each list is a category."""
+    return "each listed label is a criterion, yes or no" if kind == "several" else "each combination is one category"
+
+
 def mark_is(marks: Sequence[str], what: str) -> str:
     """Return the answer that labels are missing values, or categories."""
     return f"{_names(marks)}: {what}"

@@ -531,7 +531,7 @@ def sampling_checks(
 
 
 def annotator_checks(checks: SpotChecks, *, skip: Sequence[str | None] = ()) -> list[tuple[str, SamplingCheck]]:
-    """Compare the items of each annotator with all items: the annotators whose items are no random sample of them.
+    """Compare the items of each annotator with all items: the annotators whose items are not a random sample of them.
 
     Consecutive batches of items are the usual way to divide work, so the order of names is not compared. P-values are
     adjusted for the number of annotators, too (Bonferroni).

@@ -150,7 +150,7 @@ def test_read_leaves_choices_texts_and_decimal_commas_in_one_cell(tmp_path):
     frame = pl.DataFrame({"id": [f"q{i}" for i in range(20)], "ann": several, "bob": several[::-1], "weight": number,
                           "why": said})  # fmt: skip
     frame.write_csv(tmp_path / "t.csv")
-    labels = assay.read(tmp_path / "t.csv", layout="wide", item="id", columns=["ann", "bob"])
+    labels = assay.read(tmp_path / "t.csv", layout="wide", item="id", columns=["ann", "bob"], scale="nominal")
     assert labels.humans == ("ann", "bob")
     assert {"weight", "why"} <= {*labels.items.columns}
     with pytest.raises(UnclearTableError) as caught:

@@ -482,6 +482,8 @@ def annotations_of(rows: Rows, settings: ReadSettings) -> Annotations:
         problems, readings = readings_left(rows, settings, first)
         if len(problems) == 1 and not isinstance(first, UnclearTableError):
             raise
+        given = given_options(settings)
+        readings = [(said, {**given, **more} if more else more) for said, more in readings]
         raise unclear(rows.reading.source, problems, readings) from first
 
 
@@ -566,7 +568,8 @@ def table_of(rows: Rows, settings: ReadSettings) -> Annotations:
     about = {name: one for name, one in tables_of.items() if options[name] is None}
     reading = replace(reading, with_items="items" in about)
     roles = {"item": item, "annotator": annotator, "label": label, "criterion": criterion}
-    read = FrameSettings(**{**options, **roles, **about, "scale": scale, "reading": reading})
+    read = FrameSettings(**{**options, **roles, **about, "reading": reading,
+                             "scale": scale if settings.several is None else settings.scale})  # fmt: skip
     made, own = from_frame(frame, read), settings.own_item()
     pairs = PAIR_OF in (*made.labels.columns, *made.items.columns) and PAIR_OF not in frame.columns
     if "items" not in about and rows.items is not None and read.splitting is None and not pairs:

@@ -11,7 +11,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from assay.data.names import strip_spaces
-from assay.data.notations import are_dates, parse_dates
+from assay.data.notations import are_dates, lists_of_labels, parse_dates
 from assay.data.values import MARKS, MOST_CATEGORIES, is_free_text, parse_numbers
 
 ROWS_INSPECTED = 20_000
@@ -93,7 +93,13 @@ class ColumnView:
         if bool(self.distinct.str.starts_with("{").all()):
             return True
         length = float(self.distinct.str.len_chars().mean() or 0)  # type: ignore[arg-type]
-        return length > 40 or (is_free_text(len(self.distinct), self.filled) and length > 12)
+        free = length > 40 or (is_free_text(len(self.distinct), self.filled) and length > 12)
+        return free and not self.lists_labels
+
+    @cached_property
+    def lists_labels(self) -> bool:
+        """Whether its cells list labels: ``fever; cough``."""
+        return self.is_text and lists_of_labels(self.texts) is not None
 
     @cached_property
     def spaced(self) -> bool:
@@ -146,7 +152,7 @@ class ColumnView:
         """Whether its cells could be labels on a scale: numbers, or a limited number of distinct short words."""
         if not self.filled or self.dates or self.free:
             return False
-        return self.numbers is not None or len(self.distinct) <= MOST_CATEGORIES
+        return self.numbers is not None or len(self.distinct) <= MOST_CATEGORIES or self.lists_labels
 
     @cached_property
     def corrected(self) -> ColumnView | None:
