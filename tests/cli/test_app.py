@@ -271,7 +271,7 @@ Example:
   --label                 Column with the label.
   --judges                Names of all judges in the table.
   --scale                 Scale of the labels: 1-5, interval:0-100,
-                          ordinal:low<mid<high, nominal:yes,no, text,
+                          ordinal:low<mid<high, nominal:yes,no, several, text,
                           preference.
   --wide                  One row per item, one column per annotator.
   --reading               File of reading options, from assay look FILE --write.
