@@ -905,3 +905,22 @@ def test_report_states_the_same_provenance_once() -> None:
     said = [line for card in found.cards for line in card.details if line.startswith("Provenance: ")]
     assert said[0].startswith("Provenance: labels from a file;")
     assert said[1] == f"Provenance: as for {found.cards[0].judge}."
+
+
+@pytest.mark.usefixtures("without_pictures")
+def test_a_judge_that_fails_fairness_says_so_under_its_verdict() -> None:
+    """A judge that is lenient in one of two wards is as close to annotators as they are, apart from this."""
+    rng = np.random.default_rng(2)
+    ward, true = np.arange(240) % 2, 1.8 + 1.2 * rng.normal(size=240)
+    given = {who: np.clip(np.round(true + 0.6 * rng.normal(size=240)), 0, 4) for who in ("ann", "bob", "cho")}
+    given["m"] = np.clip(np.round(true + 0.5 * (2 * ward - 1) + 0.5 * rng.normal(size=240)), 0, 4)
+    frame = pl.DataFrame({"id": [f"r{k}" for k in range(240)], "ward": ["NS"[w] for w in ward], **given})
+    labels = assay.read(frame, layout="wide", item="id", columns=[*given], judges=["m"], scale="0-4")
+    found = report(labels, expertise="expert", group="ward", n_resamples=40)
+    limit = re.search(r"Limits of the verdict: (It fails fairness by “ward”: .*)", found.summary())
+    assert limit is not None
+    size = re.fullmatch(r"It fails fairness by “ward”: judge minus annotators, (. minus .): ([+−]\d\.\d\d)\.", limit[1])
+    assert size is not None
+    assert {"S minus N": "+", "N minus S": "−"}[size[1]] == size[2][0]
+    assert 0.7 < float(size[2][1:]) < 1.2
+    assert "fails fairness" not in report(labels, expertise="expert", n_resamples=40).summary()

@@ -194,6 +194,9 @@ LEAST_SCALE_USE = 0.9
 """Below this the use of the scale explains a part of a low agreement ratio."""
 
 
+WIDE = 25, 75
+"""A range from below the first to above the second number of items is not printed."""
+
 NEARLY_ALL = 95
 """Items from which 100 items of a judge count as worth about 100 of an annotator, so that nothing is printed."""
 
@@ -207,7 +210,7 @@ def ratio_meaning(test: AltTest) -> list[str]:
         closer = test.verdict_tests.p_noninferior <= test.verdict_tests.alpha
         measures = f" (R corrects for agreement by chance; the comparison within ε, by {test.score}, does not)"
         found.append(f"It agrees with annotators less than they agree with each other{measures if closer else ''}")
-    if low < NEARLY_ALL:
+    if low < NEARLY_ALL and not (low < WIDE[0] and high > WIDE[1]):
         worth = f"{low:.0f}" if round(low) == round(high) else f"{low:.0f} to {high:.0f}"
         found.append(
             f"To find a relation with another variable, 100 items labelled by it are worth at least about {worth} "

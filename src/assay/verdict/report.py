@@ -409,6 +409,8 @@ class ReportBuilder:
         ends = (self._exclusions_section(tests, by), _cite_section(tests, cited))
         leading = tuple(self._add_probe_faults(_add_command(one, partial(_call, labels="labels"))) for one in cards)
         leading = words.provenance_once(leading)
+        if marks is not None and s.group is not None:
+            leading = tuple(_add_unfairness(one, marks, s.group) for one in leading)
         faults = tuple(words.fault(row) for row in self._faults())
         page = Page(
             s.title or question_words(tests), about, leading, (*sections, *contrasts, *ends), scope,
@@ -661,6 +663,12 @@ FURTHER = Registry("assay.report_parts", ReportPart, {part.name: part for part i
 def further_parts(labels: Annotations, options: PartOptions) -> list[Part]:
     """Return the parts of `FURTHER` that this table allows."""
     return [part for one in FURTHER.everything().values() for part in one.make(labels, options)]
+
+
+def _add_unfairness(one: Card, marks: JudgeCard, group: str) -> Card:
+    """A verdict with the group differences on which the card fails its judge."""
+    found = (words.unfair(row, group) for row in marks.rows if row.name == one.judge)
+    return replace(one, limits=(*one.limits, *(f"{line[:1].upper()}{line[1:]}." for line in found if line)))
 
 
 def _cards(labels: Annotations, tests: Sequence[AltTest], options: PartOptions) -> Iterator[Card]:

@@ -133,6 +133,16 @@ def card_sentence(row: CardRow, alpha: float) -> str:
     return f"{row.label}: {found}{_exclusion(row)}{_contrary(row)}{_toward(row, alpha)}."
 
 
+def unfair(row: CardRow, group: str) -> str:
+    """Return the largest difference of a judge that fails fairness, as a limit of its verdict; empty if it does not."""
+    measured = [one for one in row.parts["fairness"] if math.isfinite(one.judge)]
+    if row.marks["fairness"] != "✗" or not measured:
+        return ""
+    one = max(measured, key=lambda each: abs(each.judge))
+    of = f" on {row.criterion}" if row.criterion else ""
+    return f"it fails fairness by “{group}”{of}: judge minus annotators, {one.measure}: {signed(one.judge)}"
+
+
 def _exclusion(row: CardRow) -> str:
     if row.repeats is None:
         return ""
