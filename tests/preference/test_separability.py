@@ -240,6 +240,23 @@ def test_separability_joins_votes():
         found.of("m1", "m9")
 
 
+def test_separability_of_a_pair_is_that_of_its_votes_alone():
+    """With three systems, a question has three pairs, each with a separability."""
+    found = assay.separability(outputs(generations(15, 3, systems=("m1", "m2", "m3"))), method="none")
+    pairs = [("m2", "m1"), ("m1", "m3"), ("m2", "m3")]
+    votes = pl.DataFrame([(f"i{k:02d}", "w", *pair, (-1) ** k) for k in range(15) for pair in pairs],
+                         schema=["item", "annotator", "first", "second", "label"], orient="row")  # fmt: skip
+    for items, known in ((found.items, pairs), (found.of("m1", "m3"), [("m1", "m3")])):
+        table = assay.read(votes, scale="preference", items=items)
+        values = dict(zip(table.labels.select("item").to_series(), table.column("separability"), strict=True))
+        assert len(values) == 45
+        for k in range(15):
+            for pair in pairs:
+                row = found.of(*pair).filter(item=f"i{k:02d}")["separability"][0]
+                name = next(n for n in values if n.startswith(f"i{k:02d}") and all(one in n for one in pair))
+                assert values[name] == (row if pair in known else None)
+
+
 def test_means_by_a_column_of_items():
     frame = generations(20, 3, systems=("m1", "m2"))
     items = pl.DataFrame({"item": frame["item"].unique().sort(), "benchmark": ["x", "y"] * 10})

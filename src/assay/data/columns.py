@@ -487,6 +487,10 @@ def table_parts(frame: Any, settings: FrameSettings) -> Parts:
                  sheet.unlabelled_items())  # fmt: skip
 
 
+_PAIR_KEY = pl.concat_list(pl.col(name).cast(pl.String) for name in PAIR).list.sort().list.join("\0")
+"""The two systems of a vote, in either order."""
+
+
 class _Sheet:
     """Splits one long frame into its parts."""
 
@@ -681,6 +685,8 @@ class _Sheet:
         if None not in kinds:
             votes = self.table["criterion"].replace_strict(kinds, default=False, return_dtype=pl.Boolean).to_numpy()
         sides = Sides(self.table, votes)
+        if self.items is not None and set(PAIR) <= set(self.items.columns):
+            self.items = self._rows_of_pairs(self.items)
         known = (*self.table.columns, *(() if self.items is None else self.items.columns))
         if PAIR_OF not in known and sides.several(self.ids["item"]):
             self._pairs_as_items(sides)
@@ -710,15 +716,24 @@ class _Sheet:
         self.notes.append("votes of one annotator on one pair in both orders: the order is a condition")
         return True
 
+    def _rows_of_pairs(self, about: pl.DataFrame) -> pl.DataFrame:
+        """The rows of a table of questions and pairs of systems whose pair has votes, in either order of systems."""
+        mine = self.table.select(_id_texts(self.table["item"]).alias("item"), _pair=_PAIR_KEY).unique()
+        return about.with_columns(_pair=_PAIR_KEY).join(mine, on=["item", "_pair"], how="semi").drop(*PAIR)
+
     def _pairs_as_items(self, sides: Sides) -> None:
         """Make the question and its pair of systems the item; `PAIR_OF` is the question."""
-        about = None if self.items is None else self._match_rows(self.items, "item")
+        of_pairs = self.items is not None and "_pair" in self.items.columns
+        about = self.items if self.items is None or of_pairs else self._match_rows(self.items, "item")
         self.ids["item"] = sides.named_pairs(self.ids["item"])
         self.table = self.table.with_columns(self.ids["item"].column().alias("item"), pl.col("item").alias(PAIR_OF))
         if about is not None:
-            of_pair = self.table.select("item", PAIR_OF).unique(maintain_order=True)
-            joined = about.rename({"item": PAIR_OF}).join(of_pair, on=PAIR_OF, how="left", maintain_order="left")
-            self.items = joined.with_columns(pl.col("item").fill_null(pl.col(PAIR_OF))).drop(PAIR_OF)
+            key = [PAIR_OF, *(["_pair"] if of_pairs else [])]
+            of_pair = (
+                self.table.select("item", PAIR_OF, _pair=_PAIR_KEY).select("item", *key).unique(maintain_order=True)
+            )
+            joined = about.rename({"item": PAIR_OF}).join(of_pair, on=key, how="left", maintain_order="left")
+            self.items = joined.with_columns(pl.col("item").fill_null(pl.col(PAIR_OF))).drop(key)
         self.pairs_are_items = True
         self.notes.append(
             f"several pairs of systems share an item. Each pair is now an item, such as '{self.ids['item'].names[0]}', "
@@ -780,7 +795,7 @@ class _Sheet:
         frame = pl.DataFrame({"item": self.ids["item"].names})
         if self.items is None:
             return frame
-        about = self._match_rows(self.items, "item")
+        about = self._match_rows(self.items.drop("_pair", strict=False), "item")
         self.without_label = about.join(frame, on="item", how="anti", maintain_order="left")
         if unlabelled := self.without_label.height:
             if unlabelled == about.height:

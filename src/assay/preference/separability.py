@@ -81,14 +81,17 @@ class Separability(ResultOfRows):
         return () if "group" not in self.items.columns else natural(self.items["group"].unique().drop_nulls().to_list())
 
     def of(self, first: str, second: str) -> pl.DataFrame:
-        """``item`` and ``separability`` of one pair, to add to its votes with ``assay.read(votes, items=...)``."""
+        """Return ``item``, ``first``, ``second`` and ``separability`` of one pair, as in ``items``.
+
+        ``assay.read(votes, items=...)`` adds it to the votes on this pair.
+        """
         pairs = self.items.select("first", "second").unique(maintain_order=True).rows()
         wanted = next((pair for pair in pairs if set(pair) == {first, second}), None)
         if wanted is None:
             known = [" and ".join(pair) for pair in pairs]
             raise DataError(unknown("pair", f"{first} and {second}", known, "the systems compared"))
         mine = self.items.filter((pl.col("first") == wanted[0]) & (pl.col("second") == wanted[1]))
-        return mine.select("item", "separability")
+        return mine.select("item", "first", "second", "separability")
 
     @question(PairsSettings)
     def pairs(self, settings: PairsSettings) -> pl.DataFrame:
