@@ -187,3 +187,43 @@ def test_categories_with_a_comma_and_texts_are_no_lists():
     words = ["yes, surely", "no, never", "unsure, ask again"]
     table = pl.DataFrame({"id": [f"q{k}" for k in range(N)], "ann": labels_of(words, 1), "bob": labels_of(words, 2)})
     assert assay.read(table, layout="wide", columns=["ann", "bob"]).criteria == ()
+
+
+def test_numbered_columns_are_annotators_next_to_ratios_and_the_final_rating():
+    rng = np.random.default_rng(9)
+    true = rng.integers(0, 3, N)
+    rated = {f"Rating_{k}": np.clip(true + rng.integers(-1, 2, N) * (rng.random(N) < 0.3), 0, 2) for k in range(1, 5)}
+    table = pl.DataFrame({"FileID": [f"img_{k:04}" for k in range(N)], **rated, " Rating_5": np.roll(true, 1),
+                          "Rating_Final": true, "Hair_Ratio": rng.random(N)})  # fmt: skip
+    first = assay.read(table, **choices_of(table)[0])
+    assert first.humans == ("Rating_1", "Rating_2", "Rating_3", "Rating_4", "Rating_5")
+
+
+def test_sparse_numbered_columns_of_two_categories_are_no_battles():
+    """Five of ten people labelled each text: two columns and the majority look as two sides and a winner do."""
+    rng = np.random.default_rng(10)
+    words = labels_of(["hateful", "non-hateful"], 1)
+    rows = []
+    for k, word in enumerate(words):
+        there = {*rng.permutation(10)[:5].tolist()}
+        rows.append([f"c{k}", *(word if j in there else None for j in range(10)), word])
+    names = ["case_id", *(f"label_{j}" for j in range(1, 11)), "label_annot_maj"]
+    table = pl.DataFrame(rows, schema=names, orient="row")
+    chosen = assay.read(table, **choices_of(table)[0])
+    assert (len(chosen.humans), len(chosen), chosen.n_items) == (10, 5 * N, N)
+
+
+def test_averages_with_the_error_of_a_formula_are_no_item(tmp_path):
+    rows = [f"Text number {k} of these;{1 + k % 5};{1 + (k + 1) % 5}" for k in range(30)]
+    (tmp_path / "t.csv").write_text("\n".join(["Sentence;Ann;Bob", *rows, ";#REF!;4,27", ""]))
+    labels = assay.read(tmp_path / "t.csv", layout="wide", columns=["Ann", "Bob"])
+    assert (labels.n_items, len(labels)) == (30, 60)
+    assert any("with an error of a formula: '#REF! 4,27'" in note for note in labels.reading.notes)
+
+
+def test_the_consensus_of_readers_is_computed():
+    one, two = labels_of(["0", "1", "2"], 1), labels_of(["0", "1", "2"], 2)
+    table = pl.DataFrame({"id": [f"r{k}" for k in range(N)], "reader1": one, "reader2": two,
+                          "consensus_2reader_senior": one, "gpt-4o": labels_of(["0", "1", "2"], 3)})  # fmt: skip
+    labels = assay.read(table, judges=["gpt-4o"])
+    assert (labels.humans, labels.judges) == (("reader1", "reader2"), ("gpt-4o",))

@@ -32,9 +32,10 @@ from assay.data.names import (
     unify_spelling,
 )
 from assay.data.names import natural as natural
-from assay.data.notations import are_dates, split_lists
+from assay.data.notations import are_dates
 from assay.data.scales import Label, Nominal, Ordinal, Preference, Scale, SeveralLabels, parse_scale, scale_of
 from assay.data.sides import PAIR, PAIR_OF, SWAPPED, Sides, keep_shown, marked_as_swapped, side_columns, swap_sides
+from assay.data.structure.label_lists import split_lists
 from assay.data.structure.role_names import called, plain_name
 from assay.data.values import (
     AnnotatorLabels,

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from assay.data.names import model_names
 from assay.data.structure.role_names import called, human_names, plain_name
-from assay.errors import DataError, listing
+from assay.errors import listing
 
 _MONTHS = (
     ("jan",), ("feb", "fév"), ("mar", "mär", "mrz"), ("apr", "avr"), ("may", "mai"), ("jun", "juin"), ("jul", "juil"),
@@ -307,105 +307,6 @@ def with_choices(frame: pl.DataFrame, named: Collection[str] = ()) -> tuple[pl.D
             f"'{name}' contains the marked one of {listing([repr(n) for n in group], 4)}: each row has one mark"
         )
     return frame, notes
-
-
-# -- lists of labels in one cell -----------------------------------------------------------------------
-
-MOST_LISTED = 40
-"""Labels up to which cells can be lists of them."""
-
-LEAST_LISTS = 0.05
-"""Share of the cells that are lists, at least, in a column of lists."""
-
-
-def lists_of_labels(texts: pl.Series) -> tuple[str, list[str]] | None:
-    """Return the separator of lists of labels in cells, and the labels; None if cells are single labels.
-
-    ``fever; cough`` and ``cough; rash`` are lists: there are more different cells than labels.
-    """
-    there = texts.drop_nulls()
-    cells = there.unique(maintain_order=True)
-    # The first cells are enough to see that a column has texts.
-    for mark in _BETWEEN:
-        if _names_in_lists(cells.head(MOST_TRIED), mark) is None or (found := _names_in_lists(cells, mark)) is None:
-            continue
-        names, listed = found
-        if (
-            len(names) > 1
-            and int(there.is_in(listed).sum()) >= LEAST_LISTS * len(there)
-            and len(cells) > len(names) + 1
-        ):
-            return mark, sorted(names, key=str.lower)
-    return None
-
-
-def _names_in_lists(cells: pl.Series, mark: str) -> tuple[list[str], list[str]] | None:
-    """The labels in cells that can be lists, and the cells with several; None if a mark is no separator of lists."""
-    parts = {cell: _listed(cell, mark) for cell in cells.to_list()}
-    listed = [cell for cell, found in parts.items() if len(found) > 1]
-    names = dict.fromkeys(name for found in parts.values() for name in found)
-    twice = any(len({*parts[cell]}) < len(parts[cell]) for cell in listed)
-    if not listed or twice or not 1 < len(names) <= MOST_LISTED or all(map(_is_numeral, names)):
-        return None
-    return [name for name in names if name.lower() not in NOTHING], listed
-
-
-MOST_TRIED = 300
-"""Different cells that are inspected first."""
-
-_BETWEEN = (";", "|", "\n", ",")
-"""What is between the labels of a list."""
-
-NOTHING = (
-    "none", "no", "nothing", "no finding", "no findings", "no label", "none of these", "none of the above", "-", "–",
-    "[]", "keine", "keines", "nichts", "aucun", "aucune", "ninguno", "ninguna", "no box",
-)  # fmt: skip
-"""Texts that say that no label applies."""
-
-
-def _is_numeral(text: str) -> bool:
-    return re.fullmatch(r"[-+]?\d+([.,]\d+)?%?", text) is not None
-
-
-def _listed(cell: str, mark: str) -> list[str]:
-    return [part.strip() for part in cell.split(mark) if part.strip()]
-
-
-def split_lists(texts: pl.Series, names: Sequence[str], where: pl.Series, source: str) -> tuple[pl.DataFrame, str]:
-    """Return yes or no for each label of each cell, and a note.
-
-    Parameters
-    ----------
-    names : sequence of str
-        The labels; if empty, all that occur.
-    where : Series
-        The rows, for messages.
-
-    Returns
-    -------
-    DataFrame
-        ``cell``, ``name``, ``label`` (yes or no).
-
-    Raises
-    ------
-    DataError
-        If a cell has another label than these, or there are no lists and no names.
-    """
-    cells = [cell for cell in texts.drop_nulls().unique(maintain_order=True).to_list() if cell.strip()]
-    found = lists_of_labels(texts)
-    mark = next((m for m in _BETWEEN if any(m in cell for cell in cells)), ";") if found is None else found[0]
-    known = [*names] or ([] if found is None else found[1])
-    if len(known) < 2:
-        raise DataError(f"{source}: no label lists several labels; name all labels with scale='several:food,price'")
-    rows = []
-    for cell in cells:
-        parts = [part for part in _listed(cell, mark) if part in known or part.lower() not in NOTHING]
-        if off := [part for part in parts if part not in known]:
-            row = where.filter(texts == cell)[0]
-            raise DataError(f"{source}: '{cell}' (row {row}) lists '{off[0]}', which scale='several:...' does not name")
-        rows += [(cell, name, "yes" if name in parts else "no") for name in known]
-    table = pl.DataFrame(rows, schema={"cell": pl.String, "name": pl.String, "label": pl.String}, orient="row")
-    return table, f"labels are lists of {listing(known, 8)}; each of these is a criterion, answered yes or no"
 
 
 _CHECKBOX = re.compile(r"(?s)(.+?)___(_?)(\w+)|(.+?) \(choice=(.*)\)")

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from assay.data.names import Coded, factorize, model_names, natural
 from assay.data.structure.cells import ColumnView
-from assay.data.structure.role_names import called_people, is_human, plain_name
+from assay.data.structure.role_names import called, called_people, is_human, numbered_alike, plain_name
 
 PAIR = ("first", "second")
 """Columns that name the two systems of a vote: −1 is a vote for the first."""
@@ -164,8 +164,12 @@ def find_battles(table: pl.DataFrame, views: Mapping[str, ColumnView]) -> list[B
     names = [n for n, v in views.items() if v.filled and not v.dates and not v.lists]
     by_name = _Winners(views, names[:MOST_COLUMNS])
     questions = {n for n in names if _QUESTION.search(n)}
+    alike = numbered_alike(names)
+    labels = any(called(re.sub(r"\s*\d+$", "", plain_name(n)), "label") for n in alike[:1])
+    numbered = {*alike} if labels else set()
     for first, second in combinations(names[:MOST_COLUMNS], 2):
-        if any(is_human(n) or called_people(plain_name(n)) == 2 for n in (first, second)):
+        people = any(is_human(n) or called_people(plain_name(n)) == 2 for n in (first, second))
+        if people or {first, second} <= numbered:
             continue
         named, sides = _named_sides(first, second), _are_sides(views[first], views[second])
         voters = by_name.of(first, second)

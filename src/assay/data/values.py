@@ -20,7 +20,6 @@ from assay.data.names import Coded, Spelling, factorize, label_key, model_names,
 from assay.data.notations import (
     codes_of_numbers,
     is_date,
-    lists_of_labels,
     options_in_words,
     order_by_numbers,
     order_of_parts,
@@ -28,6 +27,7 @@ from assay.data.notations import (
     undone_dates,
 )
 from assay.data.scales import Interval, Label, Nominal, Ordinal, Scale, Text
+from assay.data.structure.label_lists import lists_of_labels
 from assay.errors import DataError, counted, listing
 from assay.estimation.options import Settings, option
 

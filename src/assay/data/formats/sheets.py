@@ -486,6 +486,11 @@ FOOTER = 20
 """Rows at the end of a table in which summaries and notes below it are searched."""
 
 
+def is_error(cell: str | None) -> bool:
+    """Whether a cell is the error of a formula, as spreadsheets write it."""
+    return re.fullmatch(r"#(REF|DIV/0|N/A|NAME|VALUE|NUM|NULL)[!?]?", cell or "") is not None
+
+
 def without_footer(frame: pl.DataFrame) -> tuple[pl.DataFrame, list[str]]:
     """Return a table without the averages and notes that follow empty rows below it, and a note on them."""
     if frame.width < 3 or frame.height < 4:
@@ -497,6 +502,10 @@ def without_footer(frame: pl.DataFrame) -> tuple[pl.DataFrame, list[str]]:
         _count_filled([None if c is None else str(c) for c in row]) for row in frame[:start].head(HEAD_ROWS).rows()
     )
     full = FILLED * usual[len(usual) // 2]
+    last = next((i for i in range(len(rows) - 1, -1, -1) if fills[i]), None)
+    if last is not None and (not rows[last][0] or is_error(rows[last][0])) and any(map(is_error, rows[last])):
+        said = f"skipped 1 row below the table, with an error of a formula: {_quote_rows([rows[last]])}"
+        return frame[: start + last], [said]
     for i, fill in enumerate(fills):
         below = [(row, n) for row, n in zip(rows[i:], fills[i:], strict=True) if n]
         if fill or not below or usual[len(usual) // 2] < 3:

@@ -144,9 +144,11 @@ def _read_table(path: Path, sheet: str | None) -> Rows:
     if frame.height == 0 and not path.is_dir():
         raise DataError(f"{path} has a header but no rows" if frame.width else f"{path} is empty")
     untyped = not path.is_dir() and suffix in (*TEXTS, *SPREADSHEETS)
-    if untyped and frame.tail(MOST_BELOW).select(pl.all_horizontal(pl.all().is_null()).any()).item():
-        frame, below = without_footer(frame)
-        notes += below
+    # Below an empty row, or without a name in the first column, there can be averages.
+    below = untyped and frame.tail(MOST_BELOW).select(pl.all_horizontal(pl.all().is_null()).any()).item()
+    if below or (untyped and frame[-1, 0] in (None, "")):
+        frame, said = without_footer(frame)
+        notes += said
     frame = frame.with_columns(_row=pl.int_range(first, frame.height + first))
     return Rows(frame, reading=Reading(str(path), frame.height, notes=tuple(notes)), untyped=untyped)
 

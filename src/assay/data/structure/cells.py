@@ -11,7 +11,8 @@ import polars as pl
 from numpy.typing import NDArray
 
 from assay.data.names import strip_spaces
-from assay.data.notations import are_dates, lists_of_labels, parse_dates
+from assay.data.notations import are_dates, parse_dates
+from assay.data.structure.label_lists import lists_of_labels
 from assay.data.values import MARKS, MOST_CATEGORIES, is_free_text, parse_numbers
 
 ROWS_INSPECTED = 20_000

@@ -415,6 +415,20 @@ _GLUED = re.compile(r"([^\W\d_]+\d+)([^\W\d_]+\d+)")
 """A name of two numbered parts without a mark between them: ``P1R2``."""
 
 
+LEAST_NUMBERED = 3
+"""Columns from which numbers in their names number one thing: annotators, not the two sides of a comparison."""
+
+
+def numbered_alike(names: Sequence[str]) -> list[str]:
+    """Return the largest set of names that differ in their last number alone: ``label_1`` to ``label_10``; or none."""
+    stems: dict[str, list[str]] = {}
+    for name in names:
+        if (found := re.fullmatch(r"(.*?[^\d\s_.-])[\s_.-]*\d+", name.strip())) is not None:
+            stems.setdefault(found[1].lower(), []).append(name)
+    best = max(stems.values(), key=len, default=[])
+    return best if len(best) >= LEAST_NUMBERED else []
+
+
 def numbered_names(names: Sequence[str]) -> tuple[str, list[tuple[str, str]]] | None:
     """Return the mark between the two parts of each name, one of them a number, and the parts; None for other names.
 

@@ -35,6 +35,7 @@ from assay.data.structure.role_names import (
     crossed_part,
     human_names,
     is_human,
+    numbered_alike,
     numbered_names,
     numbered_people,
     plain_name,
@@ -378,6 +379,8 @@ class WideSearch(LongSearch):
         if not asked and (self.stated.people & set(labels) or len(people) >= 2):
             return
         compared = self.stated.compared
+        if compared is None and not people and labels != (numbered := numbered_alike(labels)) and numbered:
+            labels, options = numbered, {**options, "columns": numbered}
         said = words.columns_are_annotators(labels) if compared is None else words.votes_compare(labels, compared)
         choices: list[Choice] = [
             (said, {k: v for k, v in options.items() if k != "judges"}),
