@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any, Literal
 
 import numpy as np
@@ -164,6 +164,23 @@ def model_line(unit: str, categories: Sequence[Sequence[Any]]) -> str:
     return f"Linear model: labels are numbers{scale}; φ and ψ are in {unit}."
 
 
+Doubt = Literal["edge", "misfit", "reversed"]
+"""Why the φ of a rater is not to be interpreted."""
+
+DOUBTS: Mapping[Doubt, str] = {
+    "edge": "Severity of {} not interpreted: ψ is close to 0, so that φ is at the edge between two categories.",
+    "misfit": "Severity and variability of {} not interpreted: misfit.",
+    "reversed": "Severity and variability of {} not interpreted: labels are negatively correlated with the others'.",
+}
+
+
+def doubtful_lines(doubtful: Mapping[str, Doubt]) -> Iterator[str]:
+    """Raters without a statement on severity, by the reason."""
+    for reason, line in DOUBTS.items():
+        if who := [name for name, why in doubtful.items() if why == reason]:
+            yield line.format(listing(who, 6))
+
+
 def severity_lines(rows: pl.DataFrame, alpha: float, unit: str, severe: int) -> Iterator[str]:
     """Raters who differ significantly in severity; ``severe`` is the sign of a severe rater's estimate."""
     estimate = pl.col("estimate") * severe
@@ -203,8 +220,10 @@ def no_difference_line(number: int, n: int, what: str) -> Iterator[str]:
         yield f"{number} of {counted(n, 'rater')}: no significant difference in {what}."
 
 
-def judge_line(one: Estimate, unit: str = "categories") -> str:
-    """The mean severity of judges minus that of humans."""
+def judge_line(one: Estimate, unit: str = "categories", doubtful: Collection[str] = ()) -> str:
+    """The mean severity of judges minus that of humans, unless some of them have a ``doubtful`` φ."""
+    if doubtful:
+        return f"Judges − humans, mean severity: not interpreted (includes {listing(list(doubtful), 6)})."
     return f"Judges − humans, mean severity: {signed(one.estimate)} {unit} {interval(one.low, one.high)}."
 
 
@@ -228,6 +247,8 @@ def fairness_lines(
     for group in groups[1:]:
         mine = rows.filter(pl.col("group") == group)
         differing = mine.filter(pl.col("verdict").is_in(["more_severe", "more_lenient"]))
+        if mine.is_empty():
+            continue
         for row in differing.sort("p_adjusted", "annotator").iter_rows(named=True):
             yield (
                 f"{row['annotator']} is significantly {row['verdict'].replace('_', ' ')} with {group} than with "

@@ -8,7 +8,7 @@ by one: otherwise their bias would appear as the opposite bias of the others (as
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -61,9 +61,12 @@ class Fairness:
     notes: tuple[str, ...]
     cautions: tuple[str, ...]
 
-    def sentences(self, rope: float, unit: str = "categories") -> Iterator[str]:
-        """Raters with a significant difference between groups, and the numbers of the others."""
-        yield from words.fairness_lines(self.rows, self.families, self.groups, rope, unit)
+    def sentences(self, rope: float, unit: str = "categories", doubtful: Collection[str] = ()) -> Iterator[str]:
+        """Raters with a significant difference between groups, without ``doubtful``, and the numbers of the others."""
+        rows = self.rows.filter(~pl.col("annotator").is_in(list(doubtful)))
+        yield from words.fairness_lines(
+            rows, self.families.clear() if doubtful else self.families, self.groups, rope, unit
+        )
 
 
 def fairness(found: RaterFit) -> Fairness:
