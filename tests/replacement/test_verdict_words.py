@@ -655,3 +655,16 @@ def test_leakage_note_does_not_deny_agreement_among_annotators():
     note = "label leakage is not testable: equal labels of other annotators beyond chance are not demonstrated"
     assert note in test.summary()
     assert "agreement among the other annotators" not in test.summary()
+
+
+def test_ratio_without_an_interval_is_its_value_in_the_results():
+    """A judge with one label has R = 0 without an interval, and the table shows this 0."""
+    labels = assay.simulate(80, 3, annotator_noise=0.1, judges={"m": 0.3}, scale="1-5", seed=3)
+    rows = labels.to_polars().with_columns(
+        label=pl.when(pl.col("annotator") == "m").then(3).otherwise(pl.col("label").cast(int))
+    )
+    test = assay.alt_test(assay.read(rows, judges=["m"], scale="1-5"), "m", epsilon=0.9)
+    assert test.agreement_ratio.estimate == 0
+    (said,) = results([test])
+    assert "R = 0.00, no interval" in said
+    assert "not estimable" not in said

@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import math
+import shlex
 from collections.abc import Mapping, Sequence
 from typing import Any, TypeAlias
 
@@ -246,7 +247,17 @@ def limitations(test: AltTest) -> list[str]:
     total = missing + test.n_items
     if test.verdict == "replace" and missing:
         found.append(f"it left {missing} of {total} items ({100 * missing / total:.0f}%) unanswered")
-    return found + [_limitation(one, test.score == "neg_rmse") for one in test.limitations]
+    return found + [
+        _limitation(one, test.score == "neg_rmse") + _see(one, test.win_counts.table) for one in test.limitations
+    ]
+
+
+def _see(one: Any, table: Any) -> str:
+    """Return the command for the items with one value of an item column; nothing for parts of numbers and order."""
+    numeric = [known.name for known in table.known.columns if known.numbers is not None]
+    if one.code != "worst_group" or one.what in numeric or table.about is None or one.what not in table.about.columns:
+        return ""
+    return f"; see assay alt-test --where {shlex.quote(f'{one.what}={one.value}')}"
 
 
 def _limitation(one: Any, numeric: bool) -> str:
@@ -269,10 +280,7 @@ def _limitation(one: Any, numeric: bool) -> str:
     if one.code == "decline":
         return f"its agreement decreases with “{one.what}” (in the last third, {numbers})"
     where = f"“{one.what}” is {one.value}" if one.value != "the last third" else f"the last third by “{one.what}”"
-    return (
-        f"on {counted(one.n, 'item')} ({where}) it agrees less with annotators than elsewhere ({numbers}); see "
-        f"assay disagreement --by {one.what}"
-    )
+    return f"on {counted(one.n, 'item')} ({where}) it agrees less with annotators than elsewhere ({numbers})"
 
 
 def notes(test: AltTest) -> list[str]:
