@@ -24,7 +24,7 @@ from assay.estimates.drift import JUDGE, DriftSettings, drift
 from assay.estimation.intervals import Estimate
 from assay.estimation.options import Settings, option, question_alone
 from assay.estimation.result import Result, Run, fingerprint_with
-from assay.reading import read
+from assay.reading import columns_of_judges, read
 from assay.replacement.alt_test import AltTest, alt_test
 from assay.replacement.page import card
 from assay.replacement.panel import AltTestSettings
@@ -307,6 +307,9 @@ def _read(source: str | os.PathLike[str] | Sequence[str], policy: Mapping[str, A
             raise DesignError(f"the file or folder '{file}' does not exist")
     if not any((Path(file) / "study.yaml").is_file() for file in files):
         options.setdefault("judges", [policy["judge"]])
+    if len(files) == 1 and (columns := columns_of_judges(files[0], options.get("columns"), options.get("judges"))):
+        # A run without people can be checked for drift; a verdict on it is an error.
+        options["columns"] = columns
     try:
         return read(files[0] if len(files) == 1 else files, **options)
     except TypeError as error:
