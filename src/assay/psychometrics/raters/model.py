@@ -19,7 +19,7 @@ from assay.estimation.options import question
 from assay.estimation.result import ResultOfRows, Run
 from assay.estimation.statistic import Floats, Ints
 from assay.psychometrics import plots, words
-from assay.psychometrics.raters.fairness import Fairness, fairness
+from assay.psychometrics.raters.fairness import Fairness, fairness, refuse_groups
 from assay.psychometrics.raters.fit import MANY_LABELS, RaterFit, fit
 from assay.psychometrics.raters.linear import ENDS, LinearDensity, linear_items, share_at_ends
 from assay.psychometrics.raters.results import (
@@ -228,7 +228,10 @@ def rater_model(labels: Annotations | Chunks, settings: RaterSettings) -> RaterM
     groups = None
     if settings.by is not None:
         groups = annotator_groups(labels, settings.by, of_items=f"use group='{settings.by}'")
-    return _result(fit(rater_table(labels, settings), settings), groups)
+    table = rater_table(labels, settings)
+    if settings.group is not None:
+        refuse_groups(table, settings.group)
+    return _result(fit(table, settings), groups)
 
 
 def _result(found: RaterFit, groups: Mapping[str, Sequence[str]] | None) -> RaterModel:
