@@ -193,6 +193,15 @@ def test_reason_of_few_items_and_few_clusters():
     clustered = assay.alt_test(study(), "m", epsilon=0.1, clusters="topic")
     assert clustered.reason == "too_few_clusters"
     assert clustered.reason_text == "3 clusters; at least 10 are required"
+    labels = assay.simulate(120, 3, judges={"m": 0.3}, scale="1-5", seed=3)
+    items = labels.items.select("item").with_columns(place=pl.when(pl.int_range(120) < 60).then(1).otherwise(2))
+    rows = labels.to_polars().select("item", "annotator", "label").join(items, on="item")
+    rows = rows.filter((pl.col("annotator") != "ann_3") | (pl.col("place") == 1)).drop("place")
+    uneven = assay.alt_test(
+        assay.read(rows, judges=["m"], scale="1-5", items=items), "m", epsilon=0.1, clusters="place"
+    )
+    assert uneven.reason_text == "the items of ann_3 are in 1 cluster; at least 10 are required"
+    assert any(one.startswith("With 1 cluster, a fault") for one in uneven.cautions)
     assert (
         "Label items of at least 10 values of 'topic': the test counts clusters, not items." in card(clustered).advice
     )

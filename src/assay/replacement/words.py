@@ -85,6 +85,16 @@ def share_of_annotators(threshold: float) -> str:
     return f"{'half' if threshold == 0.5 else f'{100 * threshold:g}%'} of the annotators"
 
 
+def fewest_clusters(found: Any) -> str:
+    """Return the number of clusters of the tested annotator with the fewest, who is named if others have more."""
+    number: Any = found.clustering.n_clusters
+    clusters = counted(int(number.min()), "cluster")
+    if (number == number.min()).all():
+        return clusters
+    name = found.table.humans[found.tested[int(number.argmin())]]
+    return f"the items of {name} are in {clusters}"
+
+
 def reason_text(test: AltTest, reason: Reason) -> str:
     """Return the part of a sentence that follows the colon after a verdict."""
     s, tests, n = test.settings, test.verdict_tests, test.n_annotators
@@ -101,8 +111,7 @@ def reason_text(test: AltTest, reason: Reason) -> str:
             return few_tested(n, test.win_counts.n_compared, s.min_items)
         return f"no annotator has {s.min_items} comparable items"
     if reason == "too_few_clusters":
-        k = int(test.win_counts.clustering.n_clusters.min())
-        return f"{counted(k, 'cluster')}; at least {FEWEST} are required"
+        return f"{fewest_clusters(test.win_counts)}; at least {FEWEST} are required"
     if reason == "item_level_agreement_undecided":
         return "item-level agreement is not demonstrated"
     if reason == "agreement_ratio_undecided":
