@@ -24,13 +24,20 @@ MOST_STUDIES = 40
 """Largest number of studies with sentences on a page; a table has all."""
 
 
+def _facet_columns(found: GStudy) -> str:
+    """The columns of facets with other names: `` (r: annotator, i: patient)``."""
+    facets = getattr(found.run.settings, "facets", None) or {}
+    named = [f"{name}: {column}" for name, column in facets.items() if name != column]
+    return f" ({', '.join(named)})" if named else ""
+
+
 def g_study_parts(found: GStudy) -> tuple[Part, ...]:
     """Generalizability and variance components."""
     coefficients = filled(found.table.filter(~pl.col("quantity").str.starts_with("σ²")).drop("percent"))
     components = filled(found.components)
     return (
         Part(
-            f"Generalizability: {found.design}, object {found.object}",
+            f"Generalizability: {found.design}, object {found.object}{_facet_columns(found)}",
             (*found.sentences()[: 2 * MOST_STUDIES], *found.cautions),
             (
                 ("Reliability of a single score: Eρ² for comparing objects, Φ for absolute scores.", coefficients),
@@ -143,7 +150,7 @@ LEAST_RATERS = 3
 """Raters that a report compares by the rater model: with two, it is not identified which one errs."""
 
 MOST_RATED = 20_000
-"""Labels of a table for which a report fits the rater model: beyond, it takes more than about half a minute."""
+"""Labels of a table for which a report fits the rater model: with one criterion, its ten starts take 2 to 3 seconds."""
 
 MOST_REFITS = 200
 """Resamples for which variance components are estimated again: each is a separate fit, and 200 take seconds."""

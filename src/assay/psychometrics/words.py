@@ -118,7 +118,7 @@ def scenario_lines(projected: pl.DataFrame, along: str, columns: Mapping[str, st
 # -- correlations of families -------------------------------------------------------------------------
 
 FINDINGS: Mapping[Finding, str] = {
-    "spurious": "agreement on the same lesson does not extend to the object: the universe-score correlation is low "
+    "spurious": "agreement on the same {lesson} does not extend to the object: the universe-score correlation is low "
     "(spurious)",
     "shared": "universe-score correlation significantly above 0",
     "undecided": "universe-score correlation undecided",
@@ -127,17 +127,20 @@ FINDINGS: Mapping[Finding, str] = {
 
 
 def correlation_lines(
-    name: str, families: tuple[str, str], finding: Finding, estimates: Sequence[Estimate]
+    name: str, families: tuple[str, str], finding: Finding, estimates: Sequence[Estimate], lesson: str = "lesson"
 ) -> tuple[str, ...]:
-    """The finding about two families, then its correlations, in the order of `FamilyCorrelation.estimates`."""
+    """The finding about two families, then its correlations, in the order of `FamilyCorrelation.estimates`.
+
+    ``lesson`` is the column of what both families scored.
+    """
     observed, across, published, dependable, implied = estimates
     first, second = families
     missing = implied.reason is not None and not np.isfinite(implied.estimate)
     why = f": {implied.reason}" if missing and finding == "not_estimable" else ""
     same, other = (estimated(e.estimate, e.low, e.high) for e in (observed, across))
     lines = [
-        f"{name}{first} and {second}: {FINDINGS[finding]}{why}.",
-        f"Observed correlation: {same} on the same lesson, {other} on different lessons.",
+        f"{name}{first} and {second}: {FINDINGS[finding].format(lesson=lesson)}{why}.",
+        f"Observed correlation: {same} on the same {lesson}, {other} on different {lesson}s.",
     ]
     if missing:
         return tuple(lines)
