@@ -105,7 +105,9 @@ def _asked(study: Study, settings: ReadSettings) -> list[str] | None:
     return found
 
 
-def columns_of_judges(source: str | Path, columns: Sequence[str] | None, judges: Sequence[str] | None) -> list[str]:
+def columns_of_judges(
+    source: str | os.PathLike[str], columns: Sequence[str] | None, judges: Sequence[str] | None
+) -> list[str]:
     """Return the judges' columns if a file has some of these, but no person's; else none, as for files without a table.
 
     A later run of a judge is often without people, whose columns the options of the earlier run name.
