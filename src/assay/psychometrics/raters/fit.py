@@ -272,6 +272,7 @@ def _climb_from_starts(
             start = begun + 0.5 * density.layout.sd * rng.normal(size=density.layout.p)
         else:
             start = _random_start(density, begun, rng) if i % 2 == 0 else _nearby_start(density, top, rng)
+            start = _widened(density, start)
         reached.append(climb(density, start, root))
     return reached, root
 
@@ -449,7 +450,7 @@ def _random_start(density: Density, first: Floats, rng: np.random.Generator) -> 
     moved = rng.integers(-1, 2, len(density.table.criteria))
     _set_steps(density, x, moved)
     x[layout.indices("eta")] = moved + 0.1 * rng.normal(size=len(moved))
-    return _widened(density, x)
+    return x
 
 
 def _nearby_start(density: Density, best: Floats, rng: np.random.Generator) -> Floats:
@@ -457,7 +458,7 @@ def _nearby_start(density: Density, best: Floats, rng: np.random.Generator) -> F
     n = len(density.table.criteria)
     for j in rng.choice(n, size=min(n, int(rng.integers(1, 3))), replace=False):
         best = _move_criterion(density, best, int(j), int(rng.choice([-1, 1])))
-    return _widened(density, best)
+    return best
 
 
 def _widened(density: Density, x: Floats) -> Floats:
@@ -465,7 +466,7 @@ def _widened(density: Density, x: Floats) -> Floats:
 
     Of 250 items with a constant judge, the climbs from ten starts need 1,617 evaluations instead of 2,245.
     """
-    mine = density.layout.indices("ln psi")
+    mine, x = density.layout.indices("ln psi"), x.copy()
     x[mine] = np.maximum(x[mine], density.layout.mean[mine])
     return x
 
