@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 import polars as pl
 import pytest
 
@@ -560,3 +561,34 @@ def test_possible_slips_name_identical_annotators():
     assert possible_slips(assay.Annotations.from_frame(all_equal), ()) == []
     few = frame.filter(pl.col("item").str.len_chars() == 2)  # 10 items
     assert possible_slips(assay.Annotations.from_frame(few), ()) == []
+
+
+def findings() -> pl.DataFrame:
+    """Labels of two people and a model on two findings, in columns that name the person and the finding."""
+    rng = np.random.default_rng(1)
+    grades = np.array(["absent", "uncertain", "present"])
+    names = [f"{who}_{finding}" for finding in ("effusion", "nodule") for who in ("Adler", "Brandt", "LLM")]
+    return pl.DataFrame(
+        {"report": [f"R{k:02}" for k in range(40)], **{n: grades[rng.integers(0, 3, 40)] for n in names}}
+    )
+
+
+def test_reading_in_which_a_judge_is_no_annotator_is_not_offered():
+    found = assay.look(findings())
+    assert not any("not yet" in said or "criterion 'Adler'" in said for said, _ in found.readings)
+    assert found.labels is not None
+    assert (found.labels.judges, found.labels.criteria) == (("LLM",), ("effusion", "nodule"))
+
+
+def test_columns_of_a_judge_are_judge_labels_if_the_user_says_how_names_are_split():
+    frame = findings()
+    columns = [one for one in frame.columns if one != "report"]
+    for options in ({"columns": columns}, {}):
+        found = assay.look(
+            frame, layout="wide", item="report", split_columns="annotator_criterion", judges=["LLM"], **options
+        )
+        roles = kinds(found)
+        assert {name for name, kind in roles.items() if kind == "judge"} == {"LLM_effusion", "LLM_nodule"}
+    turned = frame.rename({one: "_".join(reversed(one.split("_"))) for one in columns})
+    found = assay.look(turned, layout="wide", item="report", split_columns="criterion_annotator", judges=["LLM"])
+    assert kinds(found)["nodule_LLM"] == "judge"

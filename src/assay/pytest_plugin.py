@@ -108,7 +108,8 @@ class PolicyFile(pytest.File):
         if self.result is None:
             self.result = gate(str(self.path))
         every = self.result.checks
-        named = [one for one in every if one.name == name or (name == "verdict" and one.name.startswith("verdict of "))]
+        parts = ("verdict of ",) if name == "verdict" else (f"{name}: ",)
+        named = [one for one in every if one.name == name or one.name.startswith(parts)]
         return named or list(every)
 
 

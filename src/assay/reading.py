@@ -28,6 +28,7 @@ from assay.data.formats.registry import (
     given_options,
     join_tables,
     platform_of,
+    rows_of,
     sheets_of,
 )
 from assay.data.formats.sheets import SPREADSHEETS
@@ -104,6 +105,24 @@ def _asked(study: Study, settings: ReadSettings) -> list[str] | None:
     return found
 
 
+def columns_of_judges(
+    source: str | os.PathLike[str], columns: Sequence[str] | None, judges: Sequence[str] | None
+) -> list[str]:
+    """Return the judges' columns if a file has some of these, but no person's; else none, as for files without a table.
+
+    A later run of a judge is often without people, whose columns the options of the earlier run name.
+    """
+    path = Path(source)
+    if not columns or not judges or not path.is_file() or path.suffix.lower() in READING:
+        return []
+    try:
+        names = rows_of(path, ReadSettings()).labels.columns
+    except AssayError:
+        return []  # such as a workbook with several sheets, which is read with its own options
+    there = [str(one) for one in columns if str(one) in names]
+    return there if len(there) < len(columns) and {*there} <= {*judges} else []
+
+
 def read_apart(source: Any) -> list[Path] | None:
     """Several sources with a study or a file of reading options among them, which state how they are read, or None."""
     paths = _paths(source) if isinstance(source, list | tuple) else []
@@ -167,12 +186,22 @@ def rows_of_source(source: Any, paths: tuple[Path, ...], settings: ReadSettings)
     tables = {name: _attribute_table(getattr(settings, name), named) for name in ("items", "annotator_table")}
     settings = replace(settings, **tables, codes=_codes(settings.codes, paths))
     paths = _files_of_annotators(paths, settings)
-    read = [rows for path in paths for rows in sheets_of(path, settings)]
+    read = [rows for path in paths for rows in _read_file(path, paths, settings)]
     parts = read if paths else [_rows_of_frame(source, settings)]
     _refuse_unknown_exclusions(parts, settings.excluded)
     parts = [part if part.scales is not None else _exclude_rejected(part, settings.label) for part in parts]
     parts = [part if _has_roles(part, settings) else _read_plain(part, settings) for part in parts]
     return join_tables(_with_file_names(parts, paths, settings), settings)
+
+
+def _read_file(path: Path, paths: Sequence[Path], settings: ReadSettings) -> list[Rows]:
+    """Read the rows of a file, or of each sheet; next to a spreadsheet, the option sheet is not about a text file."""
+    books = [one for one in paths if one.suffix.lower() in SPREADSHEETS]
+    if settings.sheet is None or path in books or not books:
+        return sheets_of(path, settings)
+    note = f"{path.name} is a text file, so sheet=... is not used for it"
+    rows = sheets_of(path, replace(settings, sheet=None))
+    return [replace(one, reading=one.reading.add_notes(note)) for one in rows]
 
 
 def _files_of_annotators(paths: tuple[Path, ...], settings: ReadSettings) -> tuple[Path, ...]:

@@ -10,6 +10,7 @@ import shlex
 from collections.abc import Callable
 from pathlib import Path
 
+import numpy as np
 import polars as pl
 import pytest
 
@@ -366,3 +367,25 @@ def test_no_choice_is_announced_where_there_is_none(run: Run, tmp_path: Path) ->
     path.write_text("id,gpt-4o,llama-3\n" + "".join(f"t{k},a,b\n" for k in (0, 0, 1, 2, 3, 4)))
     code, _, err = run("agreement", str(path))
     assert (code, "item 't0' has more than one row" in err, "Choose one" in err) == (2, True, False)
+
+
+def test_a_later_run_without_people_is_compared_as_advised(tmp_path, run, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    rng = np.random.default_rng(1)
+    truth = rng.integers(0, 2, 60)
+    made = {
+        name: np.array(["no", "yes"])[np.where(rng.random(60) < 0.2, 1 - truth, truth)]
+        for name in ("mia", "tom", "judge")
+    }
+    june = pl.DataFrame({"answer_id": [f"a{k:02}" for k in range(60)], **made})
+    june.write_csv("june.csv")
+    june.drop("mia", "tom").write_csv("july.csv")
+    reading = ("--wide", "--item", "answer_id", "--columns", "mia,tom,judge", "--judges", "judge")
+    status, _, error = run("drift", "june.csv", "july.csv", *reading)
+    assert status == 0, error
+    assert "july.csv: the columns of people are not in it; only judge is read" in error
+    # A column of a person that is misspelt is still an error.
+    june.rename({"mia": "maria"}).write_csv("july.csv")
+    status, _, error = run("drift", "june.csv", "july.csv", *reading)
+    assert status != 0
+    assert "column 'mia' is not in july.csv" in error

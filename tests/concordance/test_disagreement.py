@@ -181,8 +181,11 @@ def test_guessed_category_is_detected_and_equal_ones_are_not():
     assert sum("2" in named for named in named_less(8, 150, np.array([0.2, 0.9, 0.2, 0.2]))) >= 7
     assert sum(bool(named) for named in named_less(15, 60, 0.4)) <= 3
     found = assay.disagreement(four_categories(0, 150, np.array([0.2, 0.9, 0.2, 0.2]))).summary()
-    lower = "Humans: significantly lower chance-corrected agreement on '2' (specific agreement 0."
-    assert any(line.startswith(lower) for line in found.splitlines())
+    lower = "Humans: significantly lower chance-corrected agreement on '2' ("
+    (line,) = [line for line in found.splitlines() if line.startswith(lower)]
+    # First what is tested, which is not the specific agreement.
+    chance_corrected, specific = line.removeprefix(lower).split("; specific agreement ")
+    assert float(chance_corrected.split()[0]) < float(specific.split()[0])
     equal = assay.disagreement(four_categories(1, 60, 0.4)).summary()
     assert "Humans: no category has significantly lower agreement than the others." in equal
 

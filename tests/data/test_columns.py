@@ -323,6 +323,10 @@ def test_duplicate_words_name_rows_and_remedy():
     assert words(1, prompt=["p", "q"]).endswith(
         "; if column 'prompt' is an experimental condition, set conditions=['prompt']"
     )
+    assert words(1, trait=["p", "q"]).endswith(
+        "; if column 'trait' names criteria, set criterion='trait'; if it is an experimental condition, set "
+        "conditions=['trait']"
+    )
     assert words(1, prompt=["p", "p"]).endswith(extra)
     assert words(2, prompt=["p", "q", "p", "p"]).endswith(extra)
 

@@ -516,3 +516,24 @@ def test_constant_judge_adds_nothing():
         "From a pilot of 20 labelled items: share 0.50, standard deviation 0.51; correlation of the judge's labels "
         "with an annotator's 0.00",
     )
+
+
+@pytest.mark.parametrize("name", ["half_width", "difference"])
+def test_percent_instead_of_a_share_is_refused(name):
+    for value in (1.0, 3.0):
+        with pytest.raises(DesignError, match=r"for a share; give it as a share, such as 0\.05") as caught:
+            assay.plan.labels(share=0.8, **{name: value})
+        assert caught.value.option == name
+        with pytest.raises(DesignError, match="give it as a share"):
+            assay.plan.labels(pilot=two_strata(1)[0], **{name: value})
+    # Numbers with a standard deviation of 20 can have a half-width of 3.
+    assert assay.plan.labels(sd=20.0, **{name: 3.0}).smallest["n"][0] > 10
+
+
+def test_signature_of_a_pilot_has_no_assumption_that_it_replaces():
+    pilot = two_strata(1)[0]
+    signature = assay.plan.labels(pilot=pilot, half_width=0.05).signature
+    assert f"|items:{pilot.n_items}|" in signature
+    assert "share:" not in signature
+    assert "correlation:" not in signature
+    assert "|items:10000|share:0.50|correlation:0.70|" in assay.plan.labels(half_width=0.05).signature

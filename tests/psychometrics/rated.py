@@ -176,7 +176,7 @@ def model_of(
     psi = fit.variability.value
     rows = pl.DataFrame({
         "annotator": fit.table.raters, "estimate": value, "low": value - 1, "high": value + 1, "p_adjusted": 1.0,
-        "psi": psi, "psi_low": psi / 2, "psi_high": 2 * psi,
+        "psi": psi, "psi_low": psi / 2, "psi_high": 2 * psi, "fit_p": 1.0, "misfit": 0.0,
     })  # fmt: skip
     types = {"quantity": pl.String, "annotator": pl.String, "rhat": pl.Float64, "effective_draws": pl.Float64}
     one = {"mode": [1], "share": [1.0], "severity_apart": [0.0], "variability_apart": [0.0]}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from types import SimpleNamespace
 
 import numpy as np
@@ -9,9 +10,11 @@ import polars as pl
 import pytest
 from rated import planted
 
+import assay
 from assay.errors import DesignError
 from assay.psychometrics.raters import fairness as module
-from assay.psychometrics.raters.fairness import Fairness, fairness, verdict_of
+from assay.psychometrics.raters import model
+from assay.psychometrics.raters.fairness import Fairness, fairness, refuse_groups, verdict_of
 from assay.psychometrics.raters.fit import RaterFit
 
 
@@ -158,8 +161,19 @@ def test_small_groups_and_few_labels_are_warned_of():
 )
 def test_groups_need_ten_subjects(sizes, words):
     found = groups_of([0, 0], [0, 0], sizes=sizes, compared=np.zeros((3, 2)))
+    refuse = partial(refuse_groups, found.table, "dialect") if "small" in words else partial(fairness, found)
     with pytest.raises(DesignError, match=words):
-        fairness(found)
+        refuse()
+
+
+@pytest.mark.parametrize(("n", "words"), [(21, "'column' has 21 groups"), (20, "groups of 'column' are too small")])
+def test_groups_of_a_column_of_numbers_are_refused_before_the_fit(n, words, monkeypatch):
+    labels = assay.simulate(80, 3, judges={"m": 0.3}, scale="1-5", seed=1)
+    items = labels.items.select("item").with_columns(column=pl.int_range(80) % n * 1.5)
+    labels = assay.read(labels.to_polars(), judges=["m"], scale="1-5", items=items)
+    monkeypatch.setattr(model, "fit", None)
+    with pytest.raises(DesignError, match=words):
+        assay.rater_model(labels, "column", quick=True)
 
 
 # -- sentences ----------------------------------------------------------------------------------------

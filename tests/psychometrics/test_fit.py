@@ -400,6 +400,7 @@ def test_starts_alternate_between_best_and_random(monkeypatch):
     monkeypatch.setattr(module, "_round_coordinates", lambda information: "round")
     monkeypatch.setattr(module, "_random_start", lambda d, x, rng: drawn.append(rng.random()) or f"random {x}")
     monkeypatch.setattr(module, "_nearby_start", lambda d, x, rng: drawn.append(rng.random()) or f"near {x}")
+    monkeypatch.setattr(module, "_widened", lambda d, x: x)
     monkeypatch.setattr(module, "climb", climb)
     density = SimpleNamespace(layout=SimpleNamespace(sd=np.array([2.0, 3.0])))
     reached, root = module._climb_from_starts(density, 1, 4, None)
@@ -451,6 +452,18 @@ def test_a_start_elsewhere_is_0_3_deviations_away_with_ideal_ratings_moved(densi
         wanted = x.copy()
         module._set_steps(density, wanted, by)
         np.testing.assert_array_equal(x, wanted)
+
+
+def test_no_variability_of_a_start_is_below_that_of_its_prior(density):
+    plan = density.layout
+    mine = plan.indices("ln psi")
+    first = np.full(plan.p, -3.0)
+    first[mine[0]] = plan.mean[mine[0]] + 1
+    wide = module._widened(density, first)
+    assert wide[mine].tolist() == [plan.mean[mine[0]] + 1, *plan.mean[mine[1:]]]
+    rest = np.setdiff1d(np.arange(plan.p), mine)
+    assert (wide[rest] == first[rest]).all()
+    assert (first[mine[1:]] == -3.0).all()
 
 
 def test_information_is_the_curvature():

@@ -664,3 +664,16 @@ def test_repeats_of_one_annotator_serve_as_raters_by_default(repeats, stands):
     found = g_study(labels, "p x r", "p", facets={"p": "item", "r": "annotator"}, repeats=repeats, method="none")
     assert found.studies[0].levels["r"] == (2 if stands else 1)
     assert any("values of its 'repeat' are the levels of r" in one for one in found.run.cautions) == stands
+
+
+def test_remarks_of_criteria_and_kinds_are_divided_by_semicolons():
+    """One judge and three people on two criteria: the study of the judge has one rater on each."""
+    rng = np.random.default_rng(1)
+    rows = [
+        {"item": f"i{k}", "annotator": who, "kind": "judge" if who == "m" else "human", "criterion": c,
+         "label": int(rng.integers(1, 6))}
+        for k in range(30) for who in ("a", "b", "c", "m") for c in ("content", "language")
+    ]  # fmt: skip
+    labels = assay.read(pl.DataFrame(rows), judges=["m"], scale="1-5")
+    found = assay.g_study(labels, "i x r", "i", facets={"i": "item", "r": "annotator"}, by="kind")
+    assert any(one.startswith("content, judge; language, judge: r has one level") for one in found.cautions)

@@ -216,6 +216,9 @@ def test_criterion_table_has_spread_mean_and_slopes():
     assert found["spread"].to_list() == pytest.approx(np.exp([-0.2, 0.2]).tolist())
 
 
+NAMED = pl.DataFrame({"annotator": ["a", "b"]})
+
+
 class Labelled(tuple):
     """A table without labels."""
 
@@ -229,9 +232,9 @@ def test_summary_starts_with_convergence(method, unfair, monkeypatch):
     monkeypatch.setattr(
         words, "severity_lines", lambda rows, alpha, unit, side: alphas.append(alpha) or ["severe", unit, side]
     )
-    monkeypatch.setattr(words, "variability_lines", lambda rows, unit: [rows, unit])
-    monkeypatch.setattr(module, "_variability_rows", lambda found, alpha: alphas.append(alpha) or "variable")
-    monkeypatch.setattr(words, "judge_line", lambda one, unit: f"{one} {unit}")
+    monkeypatch.setattr(words, "variability_lines", lambda rows, unit: ["variable", unit])
+    monkeypatch.setattr(module, "_variability_rows", lambda found, alpha: alphas.append(alpha) or NAMED)
+    monkeypatch.setattr(words, "judge_line", lambda one, unit, doubtful: f"{one} {unit}")
     monkeypatch.setattr(words, "model_line", lambda unit, categories: f"model {unit} {categories}")
     monkeypatch.setattr(module, "_judges_minus_humans", lambda found: ["judges"])
     monkeypatch.setattr(words, "optima_line", lambda modes, starts, rival, partial: "modes")
@@ -239,12 +242,12 @@ def test_summary_starts_with_convergence(method, unfair, monkeypatch):
     model = SimpleNamespace(
         fitted=SimpleNamespace(chains=chains, table=Labelled(), rope=0.3,
                                settings=SimpleNamespace(confidence=0.9, draws=500, starts=10)), unit="points",
-        converged=method != "not", rows="rows", modes=None,
+        converged=method != "not", rows=NAMED, doubtful={}, modes=None,
         diagnostics=SimpleNamespace(
             rows=pl.DataFrame({"rhat": [1.001, 1.004], "effective_draws": [1234.0, 2000]}), problems=("it stopped.",)
         ),
         groups=None,
-        fairness=SimpleNamespace(sentences=lambda rope, unit: [f"unfair {rope} {unit}"]) if unfair else None,
+        fairness=SimpleNamespace(sentences=lambda rope, unit, doubtful: [f"unfair {rope} {unit}"]) if unfair else None,
     )  # fmt: skip
     found = list(module._sentences(model))
     unfair_lines = ["unfair 0.3 points"] if unfair else []

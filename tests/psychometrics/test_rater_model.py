@@ -716,3 +716,47 @@ def test_familywise_error_rate_without_bias():
         rows = assay.rater_model(labels, "dialect", quick=True, starts=1).fairness.rows
         accused += rows["verdict"].is_in(["more_severe", "more_lenient"]).any()
     assert accused <= 5  # P(more | .05) = .3%
+
+
+# -- what is not interpreted ---------------------------------------------------------------------------
+
+
+def three_findings(constant: str | None, seed: int = 11, n: int = 160) -> assay.Annotations:
+    """Three humans and a judge on three findings of ordered labels; with ``constant``, one finding is always absent."""
+    rng = np.random.default_rng(seed)
+    trait, rows = rng.normal(size=n), []
+    for finding, share in {"effusion": 0.5, "nodule": 0.37, "air": 0.12}.items():
+        z = 0.7 * trait + 0.7 * rng.normal(size=n)
+        truth = np.digitize(z, np.quantile(z, [1 - share, 1 - 0.7 * share]))
+        for who in ("Adler", "Brandt", "Chen", "LLM"):
+            label = np.where(rng.random(n) < 0.2, rng.integers(0, 3, n), truth)
+            if who == "LLM" and finding == constant:
+                label = np.zeros(n, int)
+            rows += [(f"i{i:03}", who, finding, int(x)) for i, x in enumerate(label)]
+    frame = pl.DataFrame(rows, schema=["item", "annotator", "criterion", "label"], orient="row")
+    return assay.read(frame, scale="0-2", judges=["LLM"])
+
+
+def test_a_rater_whose_severity_must_not_be_interpreted_has_no_sentence_about_it():
+    found = assay.rater_model(three_findings("air"), quick=True)
+    told = found.cautions
+    forbidden = {name for name in found.doubtful if any(name in c and "Do not interpret" in c for c in told)}
+    assert forbidden == set(found.doubtful) >= {"LLM"}
+    said = found.sentences()
+    for line in said:
+        if re.search("more (severe|lenient)", line):
+            assert not any(name in line for name in found.doubtful), line
+    assert any("LLM" in line and "not interpreted" in line for line in said)
+    assert any(line.startswith("Judges − humans, mean severity: not interpreted (includes ") for line in said)
+
+
+def test_a_report_fits_the_rater_model_as_the_command_does():
+    from assay.psychometrics.page import report_raters
+    from assay.reporting.page import PartOptions
+
+    labels = three_findings("air")
+    intervals = {"confidence": 0.95, "n_resamples": 1000, "seed": 0}
+    options = PartOptions(by=None, repeats="error", clusters=None, similarity=None, intervals=intervals)
+    alone = assay.rater_model(labels, quick=True)
+    lines = (*alone.sentences(), *alone.cautions)
+    assert lines in [part.words for part in report_raters(labels, options)]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from typing import Any
 
 import numpy as np
@@ -74,14 +75,15 @@ def test_limitations_follow_an_undecided_verdict():
 
 def test_limitations_name_the_group_and_the_label():
     judge, items = FAULTS["worst_group"]
-    [one] = [one for one in result_of(judge, **items).limitations if one.code == "worst_group"]
+    test = result_of(judge, **items)
+    [one] = [one for one in test.limitations if one.code == "worst_group"]
     assert (one.what, one.value, one.n) == ("topic", "t1", 80)
     assert one.here < one.elsewhere
     sentence = words._limitation(one, numeric=False)
     assert sentence.startswith(
         "on 80 items (“topic” is t1) it agrees less with annotators than elsewhere (agreement wi"
     )
-    assert sentence.endswith("; see assay disagreement --by topic")
+    assert f"{sentence}; see assay alt-test --where topic=t1" in words.limitations(test)
     [rare] = [one for one in result_of(FAULTS["label_rarely_given"][0]).limitations if one.code == "label_rarely_given"]
     assert rare.what == "c"
     assert rare.here < 0.75 * rare.elsewhere
@@ -141,6 +143,27 @@ def test_welch_p_is_that_of_scipy():
     assert _welch_p(np.ones(5), np.ones(5)) == 1
 
 
+def test_commands_of_limitations_run(tmp_path, run):
+    """Only one value of an item column, not a part of a column of numbers, has a command, and it runs."""
+    judge, _ = FAULTS["worst_group"]
+    day = [float(k % 3 == 1) * 500 + k for k in range(N)]
+    for items in ({"the topic": [f"t {k % 3}" for k in range(N)]}, {"day": day}):
+        labels = study(judge, **items)[0]
+        test = assay.alt_test(labels, "m", epsilon=0.4, min_agreement_ratio=0.1)
+        said = [one for one in words.limitations(test) if " it agrees less " in one]
+        assert said
+        commands = [one.partition("; see assay ")[2] for one in said]
+        if "day" in items:
+            assert not any(commands)
+            continue
+        (command,) = commands
+        assert command == "alt-test --where 'the topic=t 1'"
+        labels.to_polars().join(labels.items, on="item").write_csv(tmp_path / "labels.csv")
+        verb, *options = shlex.split(command)
+        status, _, error = run(verb, str(tmp_path / "labels.csv"), "--judges", "m", *options, "--epsilon", "0.4")
+        assert status == 0, error
+
+
 @pytest.mark.parametrize(
     ("one", "sentence"),
     [
@@ -153,7 +176,7 @@ def test_welch_p_is_that_of_scipy():
          "them −0.30, elsewhere +0.00; p = 0.010)"),
         (Limitation("worst_group", "date", "the last third", 30, -0.3, 0.1, 0.01),
          "on 30 items (the last third by “date”) it agrees less with annotators than elsewhere (agreement with "
-         "annotators minus that among them −0.30, elsewhere +0.10; p = 0.010); see assay disagreement --by date"),
+         "annotators minus that among them −0.30, elsewhere +0.10; p = 0.010)"),
     ],
 )  # fmt: skip
 def test_sentences_of_limitations(one, sentence):

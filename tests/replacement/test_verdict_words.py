@@ -194,6 +194,15 @@ def test_reason_of_few_items_and_few_clusters():
     clustered = assay.alt_test(study(), "m", epsilon=0.1, clusters="topic")
     assert clustered.reason == "too_few_clusters"
     assert clustered.reason_text == "3 clusters; at least 10 are required"
+    labels = assay.simulate(120, 3, judges={"m": 0.3}, scale="1-5", seed=3)
+    items = labels.items.select("item").with_columns(place=pl.when(pl.int_range(120) < 60).then(1).otherwise(2))
+    rows = labels.to_polars().select("item", "annotator", "label").join(items, on="item")
+    rows = rows.filter((pl.col("annotator") != "ann_3") | (pl.col("place") == 1)).drop("place")
+    uneven = assay.alt_test(
+        assay.read(rows, judges=["m"], scale="1-5", items=items), "m", epsilon=0.1, clusters="place"
+    )
+    assert uneven.reason_text == "the items of ann_3 are in 1 cluster; at least 10 are required"
+    assert any(one.startswith("With 1 cluster, a fault") for one in uneven.cautions)
     assert (
         "Label items of at least 10 values of 'topic': the test counts clusters, not items." in card(clustered).advice
     )
@@ -663,3 +672,16 @@ def test_leakage_note_does_not_deny_agreement_among_annotators():
     note = "label leakage is not testable: equal labels of other annotators beyond chance are not demonstrated"
     assert note in test.summary()
     assert "agreement among the other annotators" not in test.summary()
+
+
+def test_ratio_without_an_interval_is_its_value_in_the_results():
+    """A judge with one label has R = 0 without an interval, and the table shows this 0."""
+    labels = assay.simulate(80, 3, annotator_noise=0.1, judges={"m": 0.3}, scale="1-5", seed=3)
+    rows = labels.to_polars().with_columns(
+        label=pl.when(pl.col("annotator") == "m").then(3).otherwise(pl.col("label").cast(int))
+    )
+    test = assay.alt_test(assay.read(rows, judges=["m"], scale="1-5"), "m", epsilon=0.9)
+    assert test.agreement_ratio.estimate == 0
+    (said,) = results([test])
+    assert "R = 0.00, no interval" in said
+    assert "not estimable" not in said

@@ -150,7 +150,8 @@ def test_section_shows_four_sentences_and_first_table_or_picture() -> None:
     drawn = Section("x", words[:4], (), two)
     assert (drawn.shown_picture, drawn.more_pictures) == (two[0], two[1:])
     assert drawn.more == "1 chart"
-    folded = Section("x", (), (), two, folded=True)
+    folded = Section("x", words, (), two, folded=True)
+    assert folded.more_words == ()  # all six are shown first, so none is repeated
     assert (folded.shown_picture, folded.more_pictures) == (None, two)
     empty = Section("x", ("a",), (table,))
     assert (empty.shown_picture, empty.more_pictures, empty.more, empty.wide) == (None, (), "", False)

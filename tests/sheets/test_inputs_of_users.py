@@ -8,6 +8,7 @@ name the reason.
 from __future__ import annotations
 
 import json
+import shlex
 import unicodedata
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
@@ -15,6 +16,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+import polars as pl
 import pytest
 from corpus import xlsx
 from inputs import (
@@ -898,3 +900,25 @@ def test_inputs_of_users_are_many() -> None:
 @pytest.mark.parametrize("name", INPUTS)
 def test_read_inputs_of_users(name: str, tmp_path: Path) -> None:
     check_reading(INPUTS[name], tmp_path)
+
+
+def test_a_workbook_of_people_and_a_file_of_the_judge_are_read_as_advised(tmp_path, run, monkeypatch):
+    """The commands of the errors, one after the other, end in an analysis; no error asks to remove what one added."""
+    monkeypatch.chdir(tmp_path)
+    rng = np.random.default_rng(1)
+    truth = rng.integers(1, 6, 60)
+    scores = {name: np.where(rng.random(60) < 0.2, rng.integers(1, 6, 60), truth) for name in ("Ann", "Bob", "gpt-4o")}
+    sheet = {
+        name: [["doc", "score"], *([f"D{k:02}", int(x)] for k, x in enumerate(scores[name]))] for name in ("Ann", "Bob")
+    }
+    xlsx(tmp_path / "coders.xlsx", sheet)
+    pl.DataFrame({"doc": [f"D{k:02}" for k in range(60)], "gpt-4o": scores["gpt-4o"]}).write_csv("model.csv")
+    command = ["agreement", "coders.xlsx", "model.csv", "--coefficients", "exact-agreement"]
+    for _ in range(4):
+        status, _, error = run(*command)
+        if status == 0:
+            break
+        command = shlex.split(error.partition("If this is right, run: assay ")[2])
+    assert status == 0, error
+    assert "--sheet Ann,Bob" in shlex.join(command)
+    assert "model.csv is a text file, so --sheet ... is not used for it" in error

@@ -861,3 +861,30 @@ def test_marks_are_adjusted_over_judges_and_over_families(adjust):
                     assert mark == ("–" if np.isnan(given[0]) else "✓" if above else "✗" if below else "?")
                     seen.add(mark)
     assert seen >= {"✓", "?", "–"}
+
+
+def test_fairness_by_two_columns_is_that_by_their_combinations():
+    """A judge that is too high in one of four combinations of place and sex."""
+    rng = np.random.default_rng(1)
+    n = 200
+    place, sex = np.arange(n) % 2, np.arange(n) // 2 % 2
+    truth = rng.normal(3, 1, n)
+    shift = 1.5 * ((place == 1) & (sex == 1))
+    rows = [
+        {"item": f"i{i:03}", "annotator": who,
+         "label": int(np.clip(np.round(truth[i] + 0.3 * rng.normal() + (shift[i] if who == "m" else 0)), 1, 6))}
+        for i in range(n) for who in ("a", "b", "c", "m")
+    ]  # fmt: skip
+    items = pl.DataFrame({"item": [f"i{i:03}" for i in range(n)], "place": place, "sex": sex})
+    items = items.with_columns(both=pl.concat_str("place", "sex", separator=" × "))
+    labels = assay.read(pl.DataFrame(rows), judges=["m"], scale="1-6", items=items)
+    crossed, joined = (
+        assay.card(labels, group=group).table.filter(dimension="fairness") for group in ("place, sex", "both")
+    )
+    assert crossed.drop("reason").rows() == joined.drop("reason").rows()
+    assert crossed["mark"].to_list().count("✗") > 0
+    assert any("1 × 1" in one for one in crossed["measure"])
+    raters = [assay.rater_model(labels, group, quick=True, starts=1).fairness.rows for group in ("place,sex", "both")]
+    assert raters[0].equals(raters[1])
+    with pytest.raises(DataError, match="column 'age' is not in"):
+        assay.card(labels, group="place,age")

@@ -5,20 +5,26 @@ from __future__ import annotations
 import json
 import math
 import os
+import re
 import subprocess
 import sys
 import xml.etree.ElementTree as ET
+from dataclasses import fields
 from pathlib import Path
 from types import SimpleNamespace
 
+import numpy as np
 import polars as pl
 import pytest
 import yaml
 
 import assay
 from assay.cli import app as cli
+from assay.data.formats.registry import ReadSettings
+from assay.estimates.corrected import EstimateSettings
 from assay.estimation.intervals import Estimate
 from assay.estimation.result import Run
+from assay.replacement.panel import AltTestSettings
 from assay.testing import assert_gate, assert_may_replace
 from assay.verdict import gate
 
@@ -323,12 +329,12 @@ def test_drift_check_status_and_advice(monkeypatch, one, most, status, words, ad
     monkeypatch.setattr(gate, "drift", lambda *_, **__: made)
     monkeypatch.setattr(gate, "_read", lambda *_: None)
     policy = {"judge": "m", "drift": {"before": "b.csv", "most": most}}
-    found = gate._drift_check(policy, None, Path(), SimpleNamespace(before=None))
+    found = gate._drift_check(policy, NUMBERS, Path(), SimpleNamespace(before=None))
     assert (found.name, found.status, found.n) == ("drift", status, 40)
     assert found.words.replace("−", "-") == f"change {words}."
     assert found.advice == (f"About {advice:,} anchor items are needed for a conclusive check." if advice else "")
     line.reason = "no anchors"
-    silent = gate._drift_check(policy, None, Path(), SimpleNamespace(before=None))
+    silent = gate._drift_check(policy, NUMBERS, Path(), SimpleNamespace(before=None))
     assert (silent.status, silent.words, silent.advice) == ("undecided", "no anchors.", "")
 
 
@@ -352,19 +358,19 @@ def test_drift_check_status_and_advice(monkeypatch, one, most, status, words, ad
 )  # fmt: skip
 def test_estimate_check_status_and_advice(monkeypatch, one, bounds, status, advice):
     number = SimpleNamespace(estimate=one[0], low=one[1], high=one[2], reason=None)
-    line = SimpleNamespace(quantity="mean", found=number, n=100, n_all=500)
-    monkeypatch.setattr(gate, "estimate", lambda *_, **__: SimpleNamespace(lines=[line]))
-    found = gate._estimate_check(bounds, "estimate 1", {"judge": "m"}, None)
+    line = SimpleNamespace(slice=None, quantity="mean", found=number, n=100, n_all=500)
+    monkeypatch.setattr(gate, "estimate", lambda *_, **__: SimpleNamespace(lines=[line], contrasts=(), target="mean"))
+    (found,) = gate._estimate_checks(bounds, "estimate 1", {"judge": "m"}, None)
     more = f"About {advice} needed for a conclusive check." if advice[:1].isdigit() else advice
     assert (found.status, found.advice, found.n) == (status, more, 100)
     bound_words = {"at_least": "at least", "at_most": "at most", "most_half_width": "a half-width of at most"}
     wants = " and ".join(f"{bound_words[name]} {bound:g}" for name, bound in bounds.items())
     assert found.words == f"mean 0.800 [0.700, 0.900]; required: {wants}."
     number.low, number.reason = math.nan, "too few items"
-    silent = gate._estimate_check(bounds, "estimate 1", {"judge": "m"}, None)
+    (silent,) = gate._estimate_checks(bounds, "estimate 1", {"judge": "m"}, None)
     assert (silent.status, silent.words) == ("undecided", "too few items.")
     number.reason = "did you mean 'mean'?"
-    assert gate._estimate_check(bounds, "estimate 1", {"judge": "m"}, None).words == "did you mean 'mean'?"
+    assert gate._estimate_checks(bounds, "estimate 1", {"judge": "m"}, None)[0].words == "did you mean 'mean'?"
 
 
 @pytest.mark.parametrize("bad", ["true", '"1"', "inf", "nan"])
@@ -374,6 +380,86 @@ def test_policy_numbers_are_finite(folder, bad):
     assert [check.status for check in found.checks] == ["error", "error"]
     assert found.checks[0].words.startswith("[drift] of the policy: most must be a number; got ")
     assert found.checks[1].words.startswith("[estimate] of the policy: at_most must be a number; got ")
+
+
+NUMBERS = SimpleNamespace(scales={})
+PASS_RATE = '[[estimate]]\nname = "pass rate"\n'
+
+
+@pytest.fixture
+def outputs(tmp_path):
+    """Yes/no labels of outputs of three systems to 200 questions, of which the second passes more often."""
+    rng = np.random.default_rng(1)
+    rows = []
+    for system, rate in (("v1", 0.5), ("v2", 0.9), ("v3", 0.5)):
+        for k in range(200):
+            passed = rng.random() < rate
+            names = [n for n in ("ann", "bob", "good") if n == "good" or k % 2]
+            rows += [
+                {"item": f"{system}-{k:03}", "system": system, "question": k, "annotator": name,
+                 "label": "yes" if passed ^ (rng.random() < 0.1) else "no"}
+                for name in names
+            ]  # fmt: skip
+    pl.DataFrame(rows).write_csv(tmp_path / "outputs.csv")
+
+    def made(text: str) -> str:
+        path = tmp_path / "outputs.toml"
+        read = '[read]\njudges = ["good"]\nscale = "nominal:no,yes"\n'
+        path.write_text(f'labels = "outputs.csv"\njudge = "good"\n{read}{PASS_RATE}{text}')
+        return str(path)
+
+    return made
+
+
+def test_policy_checks_each_system_and_their_differences(outputs):
+    paired = 'of = "yes"\ncontrast = "system"\nsources = "question"\n'
+    each = assay.gate(outputs(paired + "at_least = 0.7"))
+    names = [f"estimate pass rate: {one}" for one in ("v1", "v2", "v3")]
+    assert [one.name for one in each.checks] == names
+    assert [one.status for one in each.checks] == ["fail", "pass", "fail"]
+    assert "share of “yes” 0." in each.checks[0].words
+    both = assay.gate(outputs(paired + "most_half_width = 0.2\ndifference_at_most = 0.1\nbaseline = 'v1'"))
+    assert [one.name for one in both.checks][3:] == ["estimate pass rate: v2 − v1", "estimate pass rate: v3 − v1"]
+    assert both.checks[3].status == "fail"
+    table = assay.estimate(
+        assay.read(str(Path(outputs("")).parent / "outputs.csv"), judges=["good"], scale="nominal:no,yes"), "good",
+        contrast="system", sources="question", baseline="v1",
+    ).table.filter(quantity="yes")  # fmt: skip
+    assert [one.found.estimate for one in both.checks] == pytest.approx(table["estimate"].to_list())
+    slices = assay.gate(outputs('of = "yes"\nby = "system"\nat_least = 0.7\nslices = ["v2"]'))
+    assert [(one.name, one.status) for one in slices.checks] == [("estimate pass rate: v2", "pass")]
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("at_least = 0.5", 'the shares of the labels no, yes; choose the one that is checked with of = "...", such as '
+         'of = "yes"'),
+        ('of = "ja"\nat_least = 0.5', "number 'ja' is not in the estimate"),
+        ('of = "yes"\nmost_half_width = 5', "most_half_width = 5 is of a share; give it as a share, such as 0.05"),
+        ('of = "yes"\nat_least = 80', "at_least = 80 is of a share; give it as a share, such as 0.8"),
+        ('of = "yes"\ndifference_at_most = 0.1', "name the column of systems with contrast"),
+        ('of = "yes"\nby = "system"\nslices = "v4"\nat_least = 0.5', "slice 'v4' is not in the estimate"),
+        ('of = "yes"\nsytem = "v1"\nat_least = 0.5', "; it has name, of, by, contrast, sources, at_least, at_most, "
+         "most_half_width, slices, "),
+    ],
+)  # fmt: skip
+def test_policy_about_shares_asks_for_the_label_and_refuses_percent(outputs, text, words):
+    found = assay.gate(outputs(text))
+    assert (found.exit_code, len(found.checks)) == (3, 1)
+    assert words in found.summary()
+    drift = assay.gate(outputs('of = "yes"\nat_least = 0.5\n[drift]\nbefore = "outputs.csv"\nmost = 5'))
+    assert drift.checks[0].words == "[drift] of the policy: most = 5 is of a share; give it as a share, such as 0.05."
+
+
+def test_documentation_has_all_keys_of_a_policy():
+    text = (Path(__file__).parents[2] / "docs" / "estimates.md").read_text(encoding="utf-8")
+    rows = text.partition("### Keys of a policy")[2].partition("### In pytest")[0]
+    keys = {*re.findall(r"`(\w+)`", rows)}
+    assert {*gate._TOP, *gate._DRIFT, *gate._ESTIMATE, "criteria"} - {"read", "verdict", "drift", "estimate"} <= keys
+    assert {f"`{one}`" for one in ("[read]", "[verdict]", "[drift]", "[[estimate]]")} <= {*re.findall("`[^`]*`", rows)}
+    known = {f.name for one in (EstimateSettings, AltTestSettings, ReadSettings) for f in fields(one)}
+    assert keys <= {*gate._TOP, *gate._DRIFT, *gate._ESTIMATE, "criteria", *known}
 
 
 def test_policy_numbers_can_be_zero_or_negative(folder):

@@ -123,7 +123,7 @@ def test_report_raters_requires_three_raters_and_ordered_labels(
     seen = replace_analyses(monkeypatch, psychometrics, "rater_model")
     table = table_with(*kinds, humans=humans, judges=judges, n=n)
     assert titles_of(psychometrics.report_raters, table, repeats="mean", seed=3) == titles
-    wanted = {"quick": True, "starts": 2, "repeats": "each", "confidence": 0.95, "seed": 3}
+    wanted = {"quick": True, "repeats": "each", "confidence": 0.95, "seed": 3}
     assert seen == ([("rater_model", wanted)] if titles == ["rater_model"] else [])
 
 

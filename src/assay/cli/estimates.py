@@ -142,7 +142,7 @@ def gate(
     Parameters
     ----------
     policy
-        The policy file: labels, judge, [verdict], [drift], [[estimate]].
+        The policy file: labels, judge, [verdict], [drift], [[estimate]]; docs/estimates.md has all keys.
     comment
         Write the result in Markdown to this file, for a pull request.
     junit

@@ -110,12 +110,21 @@ class ReadOptions:
 
     def read_all(self, *sources: str) -> list[Annotations]:
         """The table of each file; a note on all of them is printed once, any other with its file."""
-        tables = [self._read(source) for source in sources]
+        tables = [self._of_judges(source)._read(source) for source in sources]
         noted = [table.reading.lines() for table in tables]
         for line in dict.fromkeys(line for lines in noted for line in lines):
             where = [source for source, lines in zip(sources, noted, strict=True) if line in lines]
             _note_line(line if len(where) == len(sources) else f"{', '.join(where)}: {line}")
         return tables
+
+    def _of_judges(self, source: str) -> Self:
+        """The same with the columns of the judges alone, if one of several files has no column of a person."""
+        from assay.reading import columns_of_judges
+
+        if not (columns := columns_of_judges(source, self.columns, self.judges)):
+            return self
+        _note_line(f"{source}: the columns of people are not in it; only {listing(columns, 4)} is read")
+        return self.changed(columns=columns)
 
     def _read(self, source: str) -> Annotations:
         try:

@@ -347,8 +347,11 @@ def category_sentences(found: Any) -> list[str]:
             pl.col("criterion").eq_missing(pl.lit(criterion, pl.String)), pl.col("who") == who,
             coefficient="specific-agreement",
         )  # fmt: skip
-        shares = {c: _number(mine.filter(category=c).row(0, named=True), 2) for c in lower["category"]}
-        named = [f"'{c}' (specific agreement {share})" for c, share in shares.items()]
+        named = []
+        for row in lower.iter_rows(named=True):
+            share = _number(mine.filter(category=row["category"]).row(0, named=True), 2)
+            # A frequent category has a high specific agreement by chance alone, so the tested number comes first.
+            named.append(f"'{row['category']}' ({_number(row, 2)}; specific agreement {share})")
         text = f"significantly lower chance-corrected agreement on {listing(named)} than on all categories"
         if not named:
             text = "no category has significantly lower agreement than the others"

@@ -374,6 +374,19 @@ class Annotations:
         frame, key = (self.items, "item") if name in self.items.columns else (self.annotators, "annotator")
         return frame[name], self._code_column(key).codes
 
+    def crossed_columns(self, name: str) -> list[str]:
+        """Return the columns in a name such as ``hospital,sex``; a name that a column has is this column."""
+        known = {*self.labels.columns, *self.items.columns, *self.annotators.columns, *self.names}
+        return [name] if name in known else [self.column_name(part.strip()) for part in name.split(",")]
+
+    def crossed(self, name: str) -> pl.Series:
+        """Return `column`, or the combined values of several columns: ``North × F`` of ``hospital,sex``."""
+        columns = self.crossed_columns(name)
+        if len(columns) == 1:
+            return self.column(columns[0])
+        texts = pl.DataFrame([self.column(one).cast(pl.String) for one in columns])
+        return texts.select(pl.concat_str(pl.all(), separator=" × ")).to_series()
+
     def column_name(self, name: str) -> str:
         """Return the internal name of a column; the user's name of a column with a role is accepted.
 

@@ -1104,7 +1104,10 @@ def duplicate_words(table: pl.DataFrame, key: list[str]) -> str:
     elif varied and called(plain_name(varied[0]), "repeat"):
         remedy = f"if column '{varied[0]}' numbers the answers, set repeat='{varied[0]}'"
     elif varied:
-        remedy = f"if column '{varied[0]}' is an experimental condition, set conditions=['{varied[0]}']"
+        of = f"column '{varied[0]}'"
+        if "criterion" not in key and called(plain_name(varied[0]), "criterion"):
+            of = f"{of} names criteria, set criterion='{varied[0]}'; if it"
+        remedy = f"if {of} is an experimental condition, set conditions=['{varied[0]}']"
     else:
         remedy = (
             "remove the extra rows, number the answers in a column 'repeat', or write one label for all of them, such "

@@ -96,6 +96,8 @@ class FamilyCorrelation:
         Eρ², Φ and the variance of objects of each family.
     finding : {"spurious", "shared", "undecided", "not_estimable"}
     n_objects, n_pairs : int
+    lesson : str
+        The column of the facet in which scores are the same or different.
     """
 
     criterion: str | None
@@ -111,6 +113,7 @@ class FamilyCorrelation:
     n_objects: int
     n_pairs: int
     cautions: tuple[str, ...]
+    lesson: str = field(default="lesson", metadata={"json": False})
 
     @property
     def estimates(self) -> tuple[Estimate, ...]:
@@ -119,7 +122,7 @@ class FamilyCorrelation:
 
     def sentences(self, name: str = "") -> tuple[str, ...]:
         """The finding, then the correlations."""
-        return words.correlation_lines(name, self.families, self.finding, self.estimates)
+        return words.correlation_lines(name, self.families, self.finding, self.estimates, self.lesson)
 
 
 @dataclass(frozen=True, eq=False)
@@ -343,14 +346,16 @@ def disattenuated_correlation(labels: Annotations | Chunks, settings: Disattenua
         part = labels if criterion is None else labels.where(criterion=criterion)
         try:
             table, family = _family_table(part, columns, settings, pair)
-            study = _Pairs(table, family, design, _lesson_facet(design, settings), settings, pair)
+            facet = _lesson_facet(design, settings)
+            study = _Pairs(table, family, design, facet, settings, pair)
         except DesignError as reason:
             if len(combinations_) == 1:
                 raise
             name = ", ".join(v for v in (criterion, *pair) if v is not None)
             excluded.append(Exclusion("correlation", 1, str(reason), (name,)))
             continue
-        each.append(_correlate_families(study, criterion, pair, settings, len(combinations_)))
+        found = _correlate_families(study, criterion, pair, settings, len(combinations_))
+        each.append(replace(found, lesson=columns.get(facet, facet)))
         data.append(fingerprint_with(table.fingerprint, families=pair))
         notes += table.notes
     if not each:

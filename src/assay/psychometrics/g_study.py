@@ -406,4 +406,6 @@ def _remarks_once(remarks: Sequence[tuple[str, str]]) -> Iterator[str]:
     for name, what in remarks:
         names.setdefault(what, []).append(name)
     for what, of in names.items():
-        yield what if of == ["all"] else f"{listing(of)}: {what}"
+        # The name of a study of a criterion and a kind of rater has a comma.
+        studies = "; ".join(of) if any(", " in name for name in of) else listing(of)
+        yield what if of == ["all"] else f"{studies}: {what}"

@@ -24,13 +24,20 @@ MOST_STUDIES = 40
 """Largest number of studies with sentences on a page; a table has all."""
 
 
+def _facet_columns(found: GStudy) -> str:
+    """The columns of facets with other names: `` (r: annotator, i: patient)``."""
+    facets = getattr(found.run.settings, "facets", None) or {}
+    named = [f"{name}: {column}" for name, column in facets.items() if name != column]
+    return f" ({', '.join(named)})" if named else ""
+
+
 def g_study_parts(found: GStudy) -> tuple[Part, ...]:
     """Generalizability and variance components."""
     coefficients = filled(found.table.filter(~pl.col("quantity").str.starts_with("σ²")).drop("percent"))
     components = filled(found.components)
     return (
         Part(
-            f"Generalizability: {found.design}, object {found.object}",
+            f"Generalizability: {found.design}, object {found.object}{_facet_columns(found)}",
             (*found.sentences()[: 2 * MOST_STUDIES], *found.cautions),
             (
                 ("Reliability of a single score: Eρ² for comparing objects, Φ for absolute scores.", coefficients),
@@ -100,7 +107,7 @@ def rater_parts(found: RaterModel) -> tuple[Part, ...]:
         about = f"Δφ compared with {fair.groups[0]}, minus the mean of raters without a significant difference."
         frames = [(about, filled(fair.rows)), ("Mean difference of judges minus humans.", fair.families)]
         pictures = (("Group differences of each rater.", found.plot_fairness),)
-        lines = tuple(fair.sentences(found.fitted.rope, found.unit))
+        lines = tuple(fair.sentences(found.fitted.rope, found.unit, found.doubtful))
         tables = tuple(frames if fair.families.height else frames[:1])
         parts.append(Part(f"Differential severity by {fair.group}", lines, tables, pictures))
     if found.groups is not None:
@@ -142,11 +149,8 @@ def rasch_parts(found: FacetRasch) -> tuple[Part, ...]:
 LEAST_RATERS = 3
 """Raters that a report compares by the rater model: with two, it is not identified which one errs."""
 
-REPORTED_STARTS = 2
-"""Starts of the rater model in a report: the second shows whether the first reached the best optimum."""
-
 MOST_RATED = 20_000
-"""Labels of a table for which a report fits the rater model: with two starts it takes about ten seconds."""
+"""Labels of a table for which a report fits the rater model: with one criterion, its ten starts take 2 to 3 seconds."""
 
 MOST_REFITS = 200
 """Resamples for which variance components are estimated again: each is a separate fit, and 200 take seconds."""
@@ -162,7 +166,7 @@ def report_raters(labels: Annotations, options: PartOptions) -> tuple[Part, ...]
         why = f"the table has more than {MOST_RATED:,} labels; run assay.rater_model(labels, quick=True)"
         return (Part(title, lines=(f"Not estimated here: {why}.",)),)
     given = {**options.fit, "repeats": "each" if options.repeats == "mean" else options.repeats}
-    return parts_or_reason(title, lambda: rater_parts(rater_model(labels, quick=True, starts=REPORTED_STARTS, **given)))
+    return parts_or_reason(title, lambda: rater_parts(rater_model(labels, quick=True, **given)))
 
 
 def report_generalizability(labels: Annotations, options: PartOptions) -> tuple[Part, ...]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any, Literal
 
 import numpy as np
@@ -118,7 +118,7 @@ def scenario_lines(projected: pl.DataFrame, along: str, columns: Mapping[str, st
 # -- correlations of families -------------------------------------------------------------------------
 
 FINDINGS: Mapping[Finding, str] = {
-    "spurious": "agreement on the same lesson does not extend to the object: the universe-score correlation is low "
+    "spurious": "agreement on the same {lesson} does not extend to the object: the universe-score correlation is low "
     "(spurious)",
     "shared": "universe-score correlation significantly above 0",
     "undecided": "universe-score correlation undecided",
@@ -127,17 +127,20 @@ FINDINGS: Mapping[Finding, str] = {
 
 
 def correlation_lines(
-    name: str, families: tuple[str, str], finding: Finding, estimates: Sequence[Estimate]
+    name: str, families: tuple[str, str], finding: Finding, estimates: Sequence[Estimate], lesson: str = "lesson"
 ) -> tuple[str, ...]:
-    """The finding about two families, then its correlations, in the order of `FamilyCorrelation.estimates`."""
+    """The finding about two families, then its correlations, in the order of `FamilyCorrelation.estimates`.
+
+    ``lesson`` is the column of what both families scored.
+    """
     observed, across, published, dependable, implied = estimates
     first, second = families
     missing = implied.reason is not None and not np.isfinite(implied.estimate)
     why = f": {implied.reason}" if missing and finding == "not_estimable" else ""
     same, other = (estimated(e.estimate, e.low, e.high) for e in (observed, across))
     lines = [
-        f"{name}{first} and {second}: {FINDINGS[finding]}{why}.",
-        f"Observed correlation: {same} on the same lesson, {other} on different lessons.",
+        f"{name}{first} and {second}: {FINDINGS[finding].format(lesson=lesson)}{why}.",
+        f"Observed correlation: {same} on the same {lesson}, {other} on different {lesson}s.",
     ]
     if missing:
         return tuple(lines)
@@ -162,6 +165,23 @@ def model_line(unit: str, categories: Sequence[Sequence[Any]]) -> str:
     ends = sorted({(one[0], one[-1]) for one in categories})
     scale = f" from {ends[0][0]:g} to {ends[0][1]:g}" if len(ends) == 1 else " on different scales"
     return f"Linear model: labels are numbers{scale}; φ and ψ are in {unit}."
+
+
+Doubt = Literal["edge", "misfit", "reversed"]
+"""Why the φ of a rater is not to be interpreted."""
+
+DOUBTS: Mapping[Doubt, str] = {
+    "edge": "Severity of {} not interpreted: ψ is close to 0, so that φ is at the edge between two categories.",
+    "misfit": "Severity and variability of {} not interpreted: misfit.",
+    "reversed": "Severity and variability of {} not interpreted: labels are negatively correlated with the others'.",
+}
+
+
+def doubtful_lines(doubtful: Mapping[str, Doubt]) -> Iterator[str]:
+    """Raters without a statement on severity, by the reason."""
+    for reason, line in DOUBTS.items():
+        if who := [name for name, why in doubtful.items() if why == reason]:
+            yield line.format(listing(who, 6))
 
 
 def severity_lines(rows: pl.DataFrame, alpha: float, unit: str, severe: int) -> Iterator[str]:
@@ -203,8 +223,10 @@ def no_difference_line(number: int, n: int, what: str) -> Iterator[str]:
         yield f"{number} of {counted(n, 'rater')}: no significant difference in {what}."
 
 
-def judge_line(one: Estimate, unit: str = "categories") -> str:
-    """The mean severity of judges minus that of humans."""
+def judge_line(one: Estimate, unit: str = "categories", doubtful: Collection[str] = ()) -> str:
+    """The mean severity of judges minus that of humans, unless some of them have a ``doubtful`` φ."""
+    if doubtful:
+        return f"Judges − humans, mean severity: not interpreted (includes {listing(list(doubtful), 6)})."
     return f"Judges − humans, mean severity: {signed(one.estimate)} {unit} {interval(one.low, one.high)}."
 
 
@@ -228,6 +250,8 @@ def fairness_lines(
     for group in groups[1:]:
         mine = rows.filter(pl.col("group") == group)
         differing = mine.filter(pl.col("verdict").is_in(["more_severe", "more_lenient"]))
+        if mine.is_empty():
+            continue
         for row in differing.sort("p_adjusted", "annotator").iter_rows(named=True):
             yield (
                 f"{row['annotator']} is significantly {row['verdict'].replace('_', ' ')} with {group} than with "

@@ -19,7 +19,7 @@ from scipy.special import chdtrc
 
 from assay.data.annotations import Annotations
 from assay.data.chunked.chunks import Chunks
-from assay.errors import DesignError
+from assay.errors import DesignError, counted
 from assay.estimation.intervals import Estimate, Estimates, adjust_p, missing, partial_conjunction
 from assay.estimation.options import number_in, question, question_of_two
 from assay.estimation.result import Exclusion, Result, Run, json_safe
@@ -684,8 +684,8 @@ def _cautions(win_counts: WinCounts, settings: AltTestSettings) -> tuple[str, ..
         )
     if n_annotators and win_counts.clustering is not None and win_counts.clustering.n_clusters.min() < FEW_CLUSTERS:
         found.append(
-            f"With {int(win_counts.clustering.n_clusters.min())} clusters, a fault that affects few of them can be "
-            "absent by chance: a fault in one of five documents misses all of ten with probability .11."
+            f"With {counted(int(win_counts.clustering.n_clusters.min()), 'cluster')}, a fault that affects few of them "
+            "can be absent by chance: a fault in one of five documents misses all of ten with probability .11."
         )
     if 0 < n_annotators < 3 and not settings.fixed_reference:
         found.append(

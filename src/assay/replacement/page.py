@@ -465,6 +465,8 @@ def _result(test: AltTest) -> str:
     margin = f"margin ε = {number(test.epsilon, 3)}"
     as_good = f"non-inferior to at least {g.least} of {counted(n, 'annotator')} ({margin}, {p_value(g.p_noninferior)})"
     ratio = f"R = {number(r.estimate)} {interval(r.low, r.high)}" if not r.reason else "R not estimable"
+    if r.reason and math.isfinite(r.estimate):
+        ratio = f"R = {number(r.estimate)}, no interval"
     least = number(test.settings.min_agreement_ratio)
     if test.reason == "agreement_ratio_too_low":
         found = f"had an agreement ratio below {least} ({ratio}, {p_value(g.p_ratio_below)})"

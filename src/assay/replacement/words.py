@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import math
+import shlex
 from collections.abc import Mapping, Sequence
 from typing import Any, TypeAlias
 
@@ -84,6 +85,16 @@ def share_of_annotators(threshold: float) -> str:
     return f"{'half' if threshold == 0.5 else f'{100 * threshold:g}%'} of the annotators"
 
 
+def fewest_clusters(found: Any) -> str:
+    """Return the number of clusters of the tested annotator with the fewest, who is named if others have more."""
+    number: Any = found.clustering.n_clusters
+    clusters = counted(int(number.min()), "cluster")
+    if (number == number.min()).all():
+        return clusters
+    name = found.table.humans[found.tested[int(number.argmin())]]
+    return f"the items of {name} are in {clusters}"
+
+
 def reason_text(test: AltTest, reason: Reason) -> str:
     """Return the part of a sentence that follows the colon after a verdict."""
     s, tests, n = test.settings, test.verdict_tests, test.n_annotators
@@ -100,8 +111,7 @@ def reason_text(test: AltTest, reason: Reason) -> str:
             return few_tested(n, test.win_counts.n_compared, s.min_items)
         return f"no annotator has {s.min_items} comparable items"
     if reason == "too_few_clusters":
-        k = int(test.win_counts.clustering.n_clusters.min())
-        return f"{counted(k, 'cluster')}; at least {FEWEST} are required"
+        return f"{fewest_clusters(test.win_counts)}; at least {FEWEST} are required"
     if reason == "item_level_agreement_undecided":
         return "item-level agreement is not demonstrated"
     if reason == "agreement_ratio_undecided":
@@ -249,7 +259,17 @@ def limitations(test: AltTest) -> list[str]:
     total = missing + test.n_items
     if test.verdict == "replace" and missing:
         found.append(f"it left {missing} of {total} items ({100 * missing / total:.0f}%) unanswered")
-    return found + [_limitation(one, test.score == "neg_rmse") for one in test.limitations]
+    return found + [
+        _limitation(one, test.score == "neg_rmse") + _see(one, test.win_counts.table) for one in test.limitations
+    ]
+
+
+def _see(one: Any, table: Any) -> str:
+    """Return the command for the items with one value of an item column; nothing for parts of numbers and order."""
+    numeric = [known.name for known in table.known.columns if known.numbers is not None]
+    if one.code != "worst_group" or one.what in numeric or table.about is None or one.what not in table.about.columns:
+        return ""
+    return f"; see assay alt-test --where {shlex.quote(f'{one.what}={one.value}')}"
 
 
 def _limitation(one: Any, numeric: bool) -> str:
@@ -272,10 +292,7 @@ def _limitation(one: Any, numeric: bool) -> str:
     if one.code == "decline":
         return f"its agreement decreases with “{one.what}” (in the last third, {numbers})"
     where = f"“{one.what}” is {one.value}" if one.value != "the last third" else f"the last third by “{one.what}”"
-    return (
-        f"on {counted(one.n, 'item')} ({where}) it agrees less with annotators than elsewhere ({numbers}); see "
-        f"assay disagreement --by {one.what}"
-    )
+    return f"on {counted(one.n, 'item')} ({where}) it agrees less with annotators than elsewhere ({numbers})"
 
 
 def notes(test: AltTest) -> list[str]:

@@ -359,8 +359,8 @@ class Section:
 
     @property
     def more_words(self) -> tuple[str, ...]:
-        """The sentences under Details."""
-        return self.words[OPEN_WORDS + 1 :]
+        """The sentences under Details; a folded section shows all of them at once."""
+        return () if self.folded else self.words[OPEN_WORDS + 1 :]
 
     @property
     def shown_picture(self) -> Picture | None:

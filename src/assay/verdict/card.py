@@ -74,7 +74,9 @@ class CardSettings(Settings):
         details="Each family of two judges or more has a row: one of its members, drawn for each item.",
         first=True,
     )  # fmt: skip
-    group: str | None = option(None, "Column with groups of objects, for fairness.", first=True)
+    group: str | None = option(
+        None, "Column with groups of objects, for fairness; hospital,sex for each combination.", first=True
+    )
     human_baseline: bool = option(False, "Add a row per annotator, who is compared with the other annotators.")
     expertise: Expertise | None = option(
         None, "Annotator type to replace; sets the margin ε, see `assay.alt_test`.", first=True
@@ -546,7 +548,7 @@ def _number_labels(labels: Annotations, criterion: str | None) -> Annotations:
 
 def _group_codes(labels: Annotations, column: str, items: Sequence[str]) -> tuple[Ints, tuple[str, ...]]:
     """The group of each item, −1 if it has none."""
-    values = labels.column(labels.column_name(column)).cast(pl.String)
+    values = labels.crossed(column).cast(pl.String)
     known = pl.DataFrame({"item": labels.labels["item"], "group": values}).drop_nulls().unique()
     of_item = dict(known.rows())
     if len(of_item) < known.height:

@@ -18,13 +18,13 @@ from xml.sax.saxutils import escape, quoteattr
 import polars as pl
 
 from assay.data.annotations import Annotations
-from assay.errors import AssayError, DesignError, unknown
+from assay.errors import AssayError, DesignError, listing, nearest_name, unknown
 from assay.estimates.corrected import CorrectedEstimate, EstimateSettings, estimate
 from assay.estimates.drift import JUDGE, DriftSettings, drift
 from assay.estimation.intervals import Estimate
 from assay.estimation.options import Settings, option, question_alone
 from assay.estimation.result import Result, Run, fingerprint_with
-from assay.reading import read
+from assay.reading import columns_of_judges, read
 from assay.replacement.alt_test import AltTest, alt_test
 from assay.replacement.page import card
 from assay.replacement.panel import AltTestSettings
@@ -50,7 +50,8 @@ _TOP = ("labels", "judge", "read", "verdict", "drift", "estimate")
 """Keys of a policy file, in their order."""
 
 _DRIFT = ("before", "anchors", "most", "text", "judge")
-_BOUNDS = ("at_least", "at_most", "most_half_width", "of")
+_BOUNDS = ("at_least", "at_most", "most_half_width")
+_ESTIMATE = ("name", "of", "by", "contrast", "sources", *_BOUNDS, "slices", *(f"difference_{one}" for one in _BOUNDS))
 
 
 @dataclass(frozen=True)
@@ -69,7 +70,8 @@ class GateCheck:
     Attributes
     ----------
     name : str
-        ``verdict``, ``verdict of CRITERION``, ``drift``, ``estimate NAME``.
+        ``verdict``, ``verdict of CRITERION``, ``drift``, ``estimate NAME``; with ``by`` or ``contrast``
+        ``estimate NAME: SLICE``, and of a difference ``estimate NAME: A − B``.
     status : str
         ``pass``, ``fail``, ``undecided`` or ``error``.
     words : str
@@ -305,6 +307,9 @@ def _read(source: str | os.PathLike[str] | Sequence[str], policy: Mapping[str, A
             raise DesignError(f"the file or folder '{file}' does not exist")
     if not any((Path(file) / "study.yaml").is_file() for file in files):
         options.setdefault("judges", [policy["judge"]])
+    if len(files) == 1 and (columns := columns_of_judges(files[0], options.get("columns"), options.get("judges"))):
+        # A run without people can be checked for drift; a verdict on it is an error.
+        options["columns"] = columns
     try:
         return read(files[0] if len(files) == 1 else files, **options)
     except TypeError as error:
@@ -328,7 +333,10 @@ def _checks(
         checks.append(replace(moved, quantity=JUDGE if moved.found is not None else ""))
     for i, wanted in enumerate(policy.get("estimate", [])):
         name = f"estimate {wanted.get('name', i + 1)}"
-        checks.append(_try_check(name, lambda wanted=wanted, name=name: _estimate_check(wanted, name, policy, labels)))
+        try:
+            checks += _estimate_checks(wanted, name, policy, labels)
+        except AssayError as error:
+            checks.append(GateCheck(name, "error", _error_words(error, "estimate")))
     return checks, cautions
 
 
@@ -343,7 +351,14 @@ def _try_check(name: str, make: Any) -> GateCheck:
 def _refuse_unknown(given: Mapping[str, Any], names: Sequence[str], where: str) -> None:
     for key in given:
         if key not in names:
-            raise DesignError(unknown("key", key, names, f"[{where}] of the policy"))
+            raise DesignError(_unknown_key(key, names, where))
+
+
+def _unknown_key(key: str, names: Sequence[str], where: str) -> str:
+    """Return the message for an unknown key, with all that there are: a policy has no help but its documentation."""
+    if nearest_name(key, names) is None:
+        return f"key '{key}' is not in [{where}] of the policy; it has {', '.join(names)} (docs: Keys of a policy)"
+    return unknown("key", key, names, f"[{where}] of the policy")
 
 
 # -- the checks --------------------------------------------------------------------------------------------
@@ -386,6 +401,8 @@ def _drift_check(policy: Mapping[str, Any], labels: Annotations, folder: Path, s
     if most is None or source is None:
         raise DesignError("[drift] of the policy must set before = \"...\", the earlier run, and most = 0.05, the "
                           "largest allowed change")  # fmt: skip
+    if most >= 1 and not all(scale.numeric for scale in labels.scales.values()):
+        raise DesignError(f"[drift] of the policy: most = {most:g} is of a share; give it as a share, such as 0.05")
     options: dict[str, Any] = {"judge": given.get("judge", policy["judge"]), "judge_after": policy["judge"]}
     if "text" in given:
         options["text"] = given["text"]
@@ -410,35 +427,139 @@ def _drift_check(policy: Mapping[str, Any], labels: Annotations, folder: Path, s
     return GateCheck("drift", status, words.drift_check(one, most), advice, one, found.n[JUDGE])
 
 
-def _estimate_check(wanted: Mapping[str, Any], name: str, policy: Mapping[str, Any], labels: Annotations) -> GateCheck:
-    """A corrected estimate against its bounds."""
-    known = [f.name for f in fields(EstimateSettings) if f.name not in ("judge", "by", "contrast")]
-    _refuse_unknown(wanted, ["name", *_BOUNDS, *known], "estimate")
-    low, high, most = (_number(wanted, key, "estimate") for key in ("at_least", "at_most", "most_half_width"))
-    if low is None and high is None and most is None:
+def _estimate_checks(
+    wanted: Mapping[str, Any], name: str, policy: Mapping[str, Any], labels: Annotations
+) -> list[GateCheck]:
+    """Corrected estimates against their bounds: one, one for each slice or system, one for each pair of systems."""
+    known = [f.name for f in fields(EstimateSettings) if f.name != "judge"]
+    _refuse_unknown(wanted, [*_ESTIMATE, *(one for one in known if one not in _ESTIMATE)], "estimate")
+    each, pairs = (_Bounds.of(wanted, prefix) for prefix in ("", "difference_"))
+    if not (each.any or pairs.any):
         raise DesignError("[[estimate]] of the policy must set at_least, at_most or most_half_width")
-    options = {k: v for k, v in wanted.items() if k in known}
-    found: CorrectedEstimate = estimate(labels, policy["judge"], **options)
-    lines = [one for one in found.lines if str(wanted.get("of", found.lines[0].quantity)) == one.quantity]
-    if not lines:
-        raise DesignError(unknown("number", wanted["of"], [one.quantity for one in found.lines], "the estimate"))
-    line = lines[0]
-    one = line.found
+    if pairs.any and "contrast" not in wanted:
+        raise DesignError("[[estimate]] of the policy: difference_... are bounds of differences of systems; name the "
+                          "column of systems with contrast = \"...\"")  # fmt: skip
+    found = estimate(labels, policy["judge"], **{k: v for k, v in wanted.items() if k in known})
+    shares = found.target == "shares"
+    for bounds in (each, pairs):
+        bounds.refuse_percent(shares=shares)
+    of = _quantity(found, wanted)
+    slices = _slices(found, wanted)
+    lines = [one for one in found.lines if one.quantity == of and one.slice in slices] if each.any else []
+    checks = []
+    for line in lines:
+        about = name if line.slice is None else f"{name}: {line.slice}"
+        checks.append(_bound_check(about, of, line.found, (line.n, line.n_all), each, shares=shares))
+    for one in found.contrasts if pairs.any else ():
+        if one.label in (None, of) and {one.first, one.second} & slices:
+            about = f"{name}: {one.first} − {one.second}"
+            checks.append(_bound_check(about, of, one.found, (one.n, one.n_all), pairs, shares=shares))
+    return checks
+
+
+def _quantity(found: CorrectedEstimate, wanted: Mapping[str, Any]) -> str:
+    """Return the quantity that is checked: the only one, or ``of``."""
+    known = list(dict.fromkeys(one.quantity for one in found.lines)) or ["mean"]
+    if "of" in wanted:
+        if str(wanted["of"]) not in known:
+            raise DesignError(unknown("number", wanted["of"], known, "the estimate"))
+        return str(wanted["of"])
+    if len(known) > 1:
+        what = "the shares of the labels" if found.target == "shares" else "several numbers:"
+        raise DesignError(
+            f"[[estimate]] of the policy estimates {what} {listing(known)}; choose the one that is checked with "
+            f'of = "...", such as of = "{known[-1]}"'
+        )
+    return known[0]
+
+
+def _slices(found: CorrectedEstimate, wanted: Mapping[str, Any]) -> set[str | None]:
+    """Return the slices or systems that are checked: those that the policy names, or all."""
+    every = {one.slice for one in found.lines} | {s for one in found.contrasts for s in (one.first, one.second)}
+    if "slices" not in wanted:
+        return every
+    given = wanted["slices"]
+    names = [str(one) for one in given] if isinstance(given, list) else [str(given)]
+    known = sorted(one for one in every if one is not None)
+    for one in names:
+        if one not in known:
+            raise DesignError(unknown("slice", one, known, "the estimate"))
+    return {*names}
+
+
+@dataclass(frozen=True)
+class _Bounds:
+    """The bounds of an estimate in a policy, or of a difference of systems, whose keys begin with ``prefix``."""
+
+    prefix: str
+    low: float | None
+    high: float | None
+    most: float | None
+
+    @classmethod
+    def of(cls, wanted: Mapping[str, Any], prefix: str) -> _Bounds:
+        """The bounds in a table of a policy."""
+        return cls(prefix, *(_number(wanted, prefix + key, "estimate") for key in _BOUNDS))
+
+    @property
+    def any(self) -> bool:
+        """Whether there is one."""
+        return (self.low, self.high, self.most) != (None, None, None)
+
+    def refuse_percent(self, *, shares: bool) -> None:
+        """Refuse bounds that no share has, or that every share has."""
+        least = -1 if self.prefix else 0
+        for key, value, lowest, highest in (
+            ("at_least", self.low, least, 1.0),
+            ("at_most", self.high, least, 1.0),
+            ("most_half_width", self.most, 0.0, math.nextafter(1, 0)),
+        ):
+            if shares and value is not None and not lowest <= value <= highest:
+                such = "0.05" if key == "most_half_width" or self.prefix else "0.8"
+                raise DesignError(
+                    f"[[estimate]] of the policy: {self.prefix}{key} = {value:g} is of a share; give it as a share, "
+                    f"such as {such}"
+                )
+
+    def status(self, one: Estimate) -> Status:
+        """Whether the interval of an estimate is within them."""
+        low, high, most = self.low, self.high, self.most
+        fails = (low is not None and one.high < low) or (high is not None and one.low > high)
+        holds = (low is None or one.low >= low) and (high is None or one.high <= high)
+        return "fail" if fails else "pass" if holds and (most is None or _half(one) <= most) else "undecided"
+
+    def words(self) -> list[tuple[str, float]]:
+        """Those that are set, with their names."""
+        known = (("at least", self.low), ("at most", self.high), ("a half-width of at most", self.most))
+        return [(what, bound) for what, bound in known if bound is not None]
+
+    def needed(self, one: Estimate, n: int) -> int:
+        """Human-labelled items for which an undecided estimate of n would be conclusive."""
+        off = [abs(one.estimate - bound) for bound in (self.low, self.high) if bound is not None]
+        room = min([*off, *([] if self.most is None else [self.most])])
+        half = _half(one)
+        return math.ceil(n * (half / max(room, half / 10)) ** 2)
+
+
+def _half(one: Estimate) -> float:
+    return (one.high - one.low) / 2
+
+
+def _bound_check(
+    name: str, quantity: str, one: Estimate, sizes: tuple[int, int], bounds: _Bounds, *, shares: bool
+) -> GateCheck:
+    """An estimate of n of all items against its bounds."""
+    n, n_all = sizes
     if math.isnan(one.low):
-        return GateCheck(name, "undecided", _sentence(one.reason or "no interval"), "", one, line.n, line.quantity)
-    half = (one.high - one.low) / 2
-    fails = (low is not None and one.high < low) or (high is not None and one.low > high)
-    holds = (low is None or one.low >= low) and (high is None or one.high <= high) and (most is None or half <= most)
-    status: Status = "fail" if fails else "pass" if holds else "undecided"
-    known_bounds = (("at least", low), ("at most", high), ("a half-width of at most", most))
-    bounds = [(what, bound) for what, bound in known_bounds if bound is not None]
+        return GateCheck(name, "undecided", _sentence(one.reason or "no interval"), "", one, n, quantity)
+    status = bounds.status(one)
     advice = ""
     if status == "undecided":
-        off = [abs(one.estimate - bound) for bound in (low, high) if bound is not None]
-        room = min([*off, *([] if most is None else [most])])
-        needed = math.ceil(line.n * (half / max(room, half / 10)) ** 2)
-        advice = words.more_labels(max(needed - line.n, 1) if needed <= line.n_all else None)
-    return GateCheck(name, status, words.estimate_check(line.quantity, one, bounds), advice, one, line.n, line.quantity)
+        needed = bounds.needed(one, n)
+        advice = words.more_labels(max(needed - n, 1) if needed <= n_all else None)
+    about = f"share of “{quantity}”" if shares else quantity
+    what = f"difference in {about}" if bounds.prefix else about
+    return GateCheck(name, status, words.estimate_check(what, one, bounds.words()), advice, one, n, quantity)
 
 
 def _number(given: Mapping[str, Any], key: str, where: str) -> float | None:

@@ -114,7 +114,9 @@ class ReportSettings(AltTestSettings):
     )
     lesson: str | None = option(None, "Column with the occasion of an object, such as the lesson.")
     family: str | None = option(None, "Annotator column with the family of each judge.")
-    group: str | None = option(None, "Column with groups of objects, for the card's fairness.")
+    group: str | None = option(
+        None, "Column with groups of objects, for the card's fairness; hospital,sex for each combination."
+    )
     title: str | None = option(None, "Headline of the page.", key="")
     progress: Progress | None = option(None, "Called with (what, done, steps).", transient=True)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import io
 import json
+import shlex
 import zipfile
 from pathlib import Path
 from typing import Any
@@ -545,6 +546,19 @@ def test_read_other_encodings(tmp_path: Path) -> None:
             grid(empty)
     with pytest.raises(DataError, match=r"t\.csv cannot be read as a table: "):
         grid(b"a;b\n1;2;3\n")
+
+
+def test_text_of_chinese_excel_has_the_command_that_converts_it(tmp_path):
+    """GB18030, as Chinese Excel writes it: the message has a command, and the file that it makes is read."""
+    path = tmp_path / "labels zh.csv"
+    path.write_bytes("编号,张伟,李娜\n样本1,满意,满意\n样本2,不满意,满意\n".encode("gb18030"))
+    with pytest.raises(DataError, match="Chinese Excel writes GB18030") as caught:
+        sheets.read_sheet(path)
+    words = shlex.split(str(caught.value).partition("of it: ")[2])
+    converted = tmp_path / "labels zh-utf8.csv"
+    assert words == ["iconv", "-f", "GB18030", "-t", "UTF-8", str(path), ">", str(converted)]
+    converted.write_text(path.read_text(encoding=words[2]), encoding=words[4])
+    assert sheets.read_sheet(converted).frame.columns == ["编号", "张伟", "李娜"]
 
 
 @pytest.mark.parametrize(

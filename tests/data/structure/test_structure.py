@@ -228,6 +228,11 @@ def test_find_structure_reports_judge_without_labels():
     named = found_in(short, judges=("o3-mini",))
     assert named.errors == (looks.replace("has the name of a model", "is listed in judges")
                              + ": write its labels as the annotators do",)  # fmt: skip
+    (probable,) = found_in(people | {"m": [0.9, 0.2, 0.55, 0.1]}, judges=("m",)).errors
+    assert probable.endswith(
+        "write its labels as the annotators do. If it is the probability of one label, write the annotators' labels "
+        "as 1 (this label) and 0 instead"
+    )
     numbers, far = found_in(people | {"gpt-4": [3, 1, 1, 2]}), found_in(wide(m=[30, 51, 40, 35, 33, 44]), judges=("m",))
     assert (
         "'gpt-4' has the name of a model, but its column holds numbers, while other columns hold words: "

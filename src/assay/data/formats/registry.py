@@ -521,6 +521,8 @@ def readings_left(rows: Rows, settings: ReadSettings, error: AssayError) -> tupl
                         follow(next_error, here, further, listed=listed and len(problems) == before)
                     else:  # this answer leads to an error that another table has to resolve
                         why = str(next_error).removeprefix(source)
+                        if re.match("(judge|human) '.*' is not in ", why):
+                            continue  # names are no annotators in this reading, so it is not what the table means
                         why = why if len(why) < MOST_REASON else f"{why[:MOST_REASON]}..."
                         found.append((f"{here} (not yet: {why})", {}))
                 else:

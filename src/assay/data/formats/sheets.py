@@ -10,6 +10,7 @@ import csv
 import gzip
 import io
 import re
+import shlex
 import sys
 import tempfile
 import zipfile
@@ -246,7 +247,13 @@ def _recode(path: Path, encoding: str) -> io.BytesIO:
 
 
 def _no_encoding(path: Path) -> str:
-    return f"{path} is neither UTF-8 nor UTF-16 nor Windows text (cp1252 or cp1250) nor Mac Roman; save it as UTF-8"
+    utf8 = path.with_name(f"{path.stem}-utf8{path.suffix}")
+    names = (shlex.quote(str(one)) for one in (path, utf8))
+    return (
+        f"{path} is neither UTF-8 nor UTF-16 nor Windows text (cp1252 or cp1250) nor Mac Roman; save it as UTF-8 (in "
+        "Excel: CSV UTF-8). Chinese Excel writes GB18030; to convert a file of it: iconv -f GB18030 -t UTF-8 "
+        f"{' > '.join(names)}"
+    )
 
 
 MOST_LINES = 3

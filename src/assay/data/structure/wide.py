@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 from assay.data import words
@@ -116,16 +116,23 @@ class WideSearch(LongSearch):
         for name, view in self.views.items():
             kind, why = roles.get(name, ("item", "as specified" if stated.item == name else self._why_item(view)))
             if name in labels:
-                who = name if crossing is None else crossing.annotator_of[name]
+                says = crossing if stated.split_columns is None else None
+                who = self._split_annotator(name, judges) if says is None else says.annotator_of[name]
                 kind, why = ("judge", "listed in judges") if who in judges else ("person", self._why_labels(view))
                 why = "name of a model" if who in options.get("judges", ()) else why
-                why += "" if crossing is None or name in crossing.unnamed else words.combined(crossing.template)
+                why += "" if says is None or name in says.unnamed else words.combined(says.template)
             elif name in within.values():
                 kind = "criterion" if name == within.get("criterion") else "repeat"
                 why = "as specified" if getattr(stated, kind) == name else "by name"
             columns.append(Role(name, kind, why, view.examples(3 if name in labels else 2)))
         rows = {} if item is None else self._computed_rows(item, labels)
         return Structure("wide", tuple(columns), options, self._asked(), tuple(self.errors), rows)
+
+    def _split_annotator(self, name: str, judges: Collection[str]) -> str:
+        """The judge that the name of a column says by the stated template; for others the whole name."""
+        template = re.sub("criterion|repeat|item", ".+", re.escape(self.stated.split_columns or "annotator"))
+        found = (one for one in judges if re.fullmatch(template.replace("annotator", re.escape(one)), name))
+        return next(found, name)
 
     def _labels_left_out(
         self, open_: list[str], labels: Sequence[str], roles: Mapping[str, tuple[RoleKind, str]]

@@ -94,6 +94,23 @@ class LabelPlanSettings(Settings):
         if self.half_width is not None and self.difference is not None:
             raise DesignError("half_width=... and difference=... exclude each other; omit one",
                               option="difference")  # fmt: skip
+        if self.pilot is None and self.sd is None:
+            self.refuse_percent()
+
+    def refuse_percent(self) -> None:
+        """Refuse a half-width or a difference of 1 or more: they are of a share."""
+        for name, value in (("half_width", self.half_width), ("difference", self.difference)):
+            if value is not None and value >= 1:
+                what = "half-width" if name == "half_width" else "difference"
+                raise DesignError(
+                    f"a {what} of {value:g} is not possible for a share; give it as a share, such as 0.05 (for labels "
+                    "that are numbers, give their standard deviation with sd=...)", option=name, value=value,
+                )  # fmt: skip
+
+    def signed(self) -> dict[str, str]:
+        """Return the options of a signature; without the assumptions that a pilot or ``sd`` replaces."""
+        replaced = ("items", "share", "correlation") if self.pilot is not None else ("share",) if self.sd else ()
+        return {name: value for name, value in super().signed().items() if name not in replaced}
 
 
 @dataclass(frozen=True, eq=False)
@@ -300,6 +317,8 @@ def plan_labels(settings: LabelPlanSettings) -> LabelPlan:
     checks = None
     if settings.pilot is not None:
         known, checks, assumptions = _pilot_moments(settings)
+        if known.is_share:
+            settings.refuse_percent()
     else:
         share = settings.share or 0.5
         is_share = settings.sd is None

@@ -8,7 +8,7 @@ by one: otherwise their bias would appear as the opposite bias of the others (as
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -20,10 +20,14 @@ from assay.estimation.statistic import Bools, Floats
 from assay.psychometrics import words
 from assay.psychometrics.raters.density import LEAST_COMPARED
 from assay.psychometrics.raters.fit import RaterFit
+from assay.psychometrics.raters.table import RaterTable
 
 LEAST_SUBJECTS = 30
 """Recommended subjects per group: with 30, the standard error of its mean trait is about a fifth of a standard
 deviation."""
+
+MOST_GROUPS = 20
+"""Groups that are compared, at most: each has its own steps of every criterion, and a fit takes minutes with more."""
 
 LEAST_LABELS = 20
 """Recommended labels per rater and group: at ψ = .5 the difference of two means of 20 has a standard error of .16."""
@@ -61,13 +65,39 @@ class Fairness:
     notes: tuple[str, ...]
     cautions: tuple[str, ...]
 
-    def sentences(self, rope: float, unit: str = "categories") -> Iterator[str]:
-        """Raters with a significant difference between groups, and the numbers of the others."""
-        yield from words.fairness_lines(self.rows, self.families, self.groups, rope, unit)
+    def sentences(self, rope: float, unit: str = "categories", doubtful: Collection[str] = ()) -> Iterator[str]:
+        """Raters with a significant difference between groups, without ``doubtful``, and the numbers of the others."""
+        rows = self.rows.filter(~pl.col("annotator").is_in(list(doubtful)))
+        yield from words.fairness_lines(
+            rows, self.families.clear() if doubtful else self.families, self.groups, rope, unit
+        )
+
+
+def refuse_groups(table: RaterTable, column: str) -> None:
+    """Refuse groups of a column that are too many or too small to compare, before a fit, which takes long with many.
+
+    Raises
+    ------
+    DesignError
+        If there are more than `MOST_GROUPS`, or only one with enough subjects.
+    """
+    if len(table.groups) > MOST_GROUPS:
+        raise DesignError(
+            f"'{column}' has {len(table.groups)} groups ({listing(table.groups, 4)}); at most {MOST_GROUPS} are "
+            "compared. Add a column with fewer groups, such as ranges of numbers, and name it with group=...",
+            option="group",
+        )
+    small = table.group_sizes < LEAST_COMPARED
+    if small[0] or small[1:].all():
+        each = [f"{name} has {n}" for name, n in zip(table.groups, table.group_sizes, strict=True)]
+        raise DesignError(
+            f"groups of '{column}' are too small to compare: {listing(each)}; each needs at least "
+            f"{LEAST_COMPARED} subjects"
+        )
 
 
 def fairness(found: RaterFit) -> Fairness:
-    """Differences of each rater between each further group and the first.
+    """Differences of each rater between each further group and the first, which `refuse_groups` accepts.
 
     Raises
     ------
@@ -78,12 +108,6 @@ def fairness(found: RaterFit) -> Fairness:
     assert settings.group is not None
     compared = found.density.layout.compared[1:]
     small = table.group_sizes < LEAST_COMPARED
-    if small[0] or small[1:].all():
-        each = [f"{name} has {n}" for name, n in zip(table.groups, table.group_sizes, strict=True)]
-        raise DesignError(
-            f"groups of '{settings.group}' are too small to compare: {', '.join(each)}; each needs at least "
-            f"{LEAST_COMPARED} subjects"
-        )
     if not compared.any():
         raise DesignError(
             f"no two raters labelled subjects of the same two groups of '{settings.group}', so that a "

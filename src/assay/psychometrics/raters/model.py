@@ -19,7 +19,7 @@ from assay.estimation.options import question
 from assay.estimation.result import ResultOfRows, Run
 from assay.estimation.statistic import Floats, Ints
 from assay.psychometrics import plots, words
-from assay.psychometrics.raters.fairness import Fairness, fairness
+from assay.psychometrics.raters.fairness import Fairness, fairness, refuse_groups
 from assay.psychometrics.raters.fit import MANY_LABELS, RaterFit, fit
 from assay.psychometrics.raters.linear import ENDS, LinearDensity, linear_items, share_at_ends
 from assay.psychometrics.raters.results import (
@@ -133,6 +133,11 @@ class RaterModel(ResultOfRows):
         """The trait of each subject: ``subject``, ``trait``, ``estimate``, ``sd``."""
         return traits(self.fitted)
 
+    @cached_property
+    def doubtful(self) -> dict[str, words.Doubt]:
+        """Raters whose φ is not to be interpreted, with the reason; no sentence is about their severity."""
+        return doubtful_raters(self.fitted, self.rows.select("annotator", "misfit", p="fit_p"))
+
     def compare(self, first: str, second: str) -> Estimate:
         """φ of one rater minus φ of another.
 
@@ -223,7 +228,10 @@ def rater_model(labels: Annotations | Chunks, settings: RaterSettings) -> RaterM
     groups = None
     if settings.by is not None:
         groups = annotator_groups(labels, settings.by, of_items=f"use group='{settings.by}'")
-    return _result(fit(rater_table(labels, settings), settings), groups)
+    table = rater_table(labels, settings)
+    if settings.group is not None:
+        refuse_groups(table, settings.group)
+    return _result(fit(table, settings), groups)
 
 
 def _result(found: RaterFit, groups: Mapping[str, Sequence[str]] | None) -> RaterModel:
@@ -321,10 +329,9 @@ def fit_cautions(found: RaterFit, checked: pl.DataFrame, modes: pl.DataFrame) ->
             f"another local optimum holds {100 * share:.0f}% of the posterior and differs by up to {phi:.2f} in φ and "
             f"{psi:.2f} in ψ; intervals describe only the best one."
         )
-    bad = checked.filter((pl.col("p") <= UNLIKELY) & (pl.col("misfit") > FAR))
-    if bad.height:
+    if bad := _misfits(checked):
         yield (
-            f"misfit for {listing(bad['annotator'].to_list())} (predictive p ≤ {UNLIKELY}; more than "
+            f"misfit for {listing(bad)} (predictive p ≤ {UNLIKELY}; more than "
             f"{100 * FAR:.0f}% of "
             "labels unexpected). Do not interpret their φ and ψ."
         )
@@ -337,8 +344,27 @@ def _together(found: RaterFit) -> list[Ints]:
     return [traits.criteria for traits in found.density.layout.traits if traits.names]
 
 
+def doubtful_raters(found: RaterFit, checked: pl.DataFrame) -> dict[str, words.Doubt]:
+    """Raters whose φ a caution says not to interpret, with the reason; ``edge`` leaves ψ."""
+    reasons: dict[str, words.Doubt] = dict.fromkeys(_at_edges(found), "edge")
+    reasons |= dict.fromkeys(_misfits(checked), "misfit")
+    turned = [name for name, _ in raters_upside_down(found.table, 1 - found.settings.confidence)]
+    reasons |= dict.fromkeys(turned, "reversed")
+    return {name: reasons[name] for name in found.table.raters if name in reasons}
+
+
+def _misfits(checked: pl.DataFrame) -> list[str]:
+    return checked.filter((pl.col("p") <= UNLIKELY) & (pl.col("misfit") > FAR))["annotator"].to_list()
+
+
+def _at_edges(found: RaterFit) -> list[str]:
+    if found.table.linear:
+        return []
+    return [name for name, psi in zip(found.table.raters, found.variability.value, strict=True) if psi < EXACT]
+
+
 def _edge_cautions(found: RaterFit) -> Iterator[str]:
-    exact = [name for name, psi in zip(found.table.raters, found.variability.value, strict=True) if psi < EXACT]
+    exact = _at_edges(found)
     if exact:
         yield (
             f"ψ of {listing(exact, 6)} is below {EXACT}: φ is at the edge between two categories. Do not interpret "
@@ -371,7 +397,7 @@ def _sentences(found: RaterModel) -> Iterator[str]:
         yield f"NOT CONVERGED: {'; '.join(found.diagnostics.problems)}. Do not use these numbers{_remedy(found)}."
     fitted = found.fitted
     if fitted.chains is None:
-        yield "Penalized ML approximation. Use MCMC for publication (omit --quick)."
+        yield "Penalized ML approximation. Use MCMC for publication (assay raters without --quick)."
     elif found.converged:
         worst = float(found.diagnostics.rows["rhat"].to_numpy().max())
         least = float(found.diagnostics.rows["effective_draws"].to_numpy().min())
@@ -381,12 +407,17 @@ def _sentences(found: RaterModel) -> Iterator[str]:
         )
     alpha, unit = 1 - fitted.settings.confidence, found.unit
     yield words.model_line(unit, fitted.table.categories)
-    yield from words.severity_lines(found.rows, alpha, unit, -1)
-    yield from words.variability_lines(_variability_rows(found, alpha), unit)
+    doubtful = found.doubtful
+    yield from words.doubtful_lines(doubtful)
+    severe = found.rows.filter(~pl.col("annotator").is_in(list(doubtful)))
+    yield from words.severity_lines(severe, alpha, unit, -1)
+    misfit = [name for name, why in doubtful.items() if why != "edge"]
+    rows = _variability_rows(found, alpha)
+    yield from words.variability_lines(rows.filter(~pl.col("annotator").is_in(misfit)), unit)
     for one in _judges_minus_humans(found):
-        yield words.judge_line(one, unit)
+        yield words.judge_line(one, unit, doubtful)
     if found.fairness is not None:
-        yield from found.fairness.sentences(fitted.rope, unit)
+        yield from found.fairness.sentences(fitted.rope, unit, doubtful)
     if found.groups is not None:
         yield from words.group_lines(found.groups, fitted.settings.by or "", unit)
     yield words.optima_line(

@@ -66,7 +66,7 @@ class RaterSettings(FacetSettings):
 
     group: str | None = option(
         None, "Item column with the group of the subject, for differential severity.",
-        details="φ and ψ are then estimated by group.", first=True,
+        details="φ and ψ are then estimated by group; ``hospital,sex`` for each combination.", first=True,
     )  # fmt: skip
     by: str | None = option(
         None, "Annotator column (gender, expertise) whose groups are compared.",
@@ -361,7 +361,8 @@ def rater_table(labels: Annotations, settings: FacetSettings) -> RaterTable:
         )
     if settings.annotators is not None:
         labels = labels.where(annotator=list(settings.annotators))
-    used = digest_of_columns(labels, *dict.fromkeys(c for c in (settings.object, group, by) if c is not None))
+    crossed = [] if group is None else labels.crossed_columns(group)
+    used = digest_of_columns(labels, *dict.fromkeys(c for c in (settings.object, *crossed, by) if c is not None))
     fingerprint = fingerprint_with(labels.fingerprint, **used)
     repeated = labels.has_repeats
     if repeated and settings.repeats == "error":
@@ -514,10 +515,10 @@ def _position(values: pl.Series, names: Sequence[Any]) -> Ints:
 
 def _levels(labels: Annotations, column: str, role: str) -> tuple[tuple[Any, ...], Ints]:
     """The values of an item's column, in natural order, and each label's."""
-    if labels.column_name(column) in labels.annotators.columns:
+    if any(labels.column_name(one) in labels.annotators.columns for one in labels.crossed_columns(column)):
         other = f"; compare groups of annotators with by='{column}'" if role == "group" else ""
         raise DesignError(f"'{column}' describes annotators, and the {role} is a column of the items{other}")
-    values = labels.column(column)
+    values = labels.crossed(column)
     if values.dtype.is_float():
         values = values.fill_nan(None)
     if n := values.null_count():
