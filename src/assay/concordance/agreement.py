@@ -105,8 +105,9 @@ class Agreement(ResultOfRows):
         "worse" or "undecided", not adjusted.
     differences : polars.DataFrame
         For each judge and coefficient: its agreement with humans minus the agreement among humans, with the interval
-        under the same resamples. ``p`` is from permuting the judge's label with a human's within items (``test``;
-        above 3,000 items a t-test). ``p_adjusted`` adjusts over the judges, criteria and groups of a coefficient.
+        under the same resamples. ``p`` is from permuting the judge's label with a human's within items, or its labels
+        within clusters (``test``; above 3,000 items, or if humans labelled parts of clusters, a t-test).
+        ``p_adjusted`` adjusts over the judges, criteria and groups of a coefficient.
         ``closer`` is "yes", "no" or "undecided" by that. If a judge is closer to three or more humans, ``without`` is
         the closest annotator, and ``p_without`` the p-value without that annotator. If ``p_without`` is above
         1 − ``confidence``, as it is for a judge that copies one annotator, ``closer`` is "depends on one".
