@@ -19,6 +19,9 @@ NAMED_PAIRS = 3
 MEASURES: Mapping[SetMeasure, str] = {"consistency": "consistency", "strength": "preference strength"}
 """Names of the measures of a rating set."""
 
+SINGLE_VOTES = "every rating set has one vote"
+"""Why a group of rating sets has no consistency."""
+
 SWEPT = {"k": "K", "c": "C"}
 """The paper's letters for the numbers of outputs and comparisons."""
 
@@ -126,6 +129,9 @@ def rating_set_lines(
     for row in rows.iter_rows(named=True):
         pair = "all pairs" if row["first"] is None else f"{row['first']} and {row['second']}"
         group = f", {row['bin']}" if row["bin"] else ""
+        if not row["sets"]:
+            lines.append(f"{row['who']}, {pair}{group}: {name} not estimable: {row['reason']}.")
+            continue
         lines.append(
             f"{row['who']}, {pair}{group}: mean {name} {said(row['estimate'], 3)} "
             f"{interval(row['low'], row['high'])} ({counted(row['sets'], 'rating set')}; "
@@ -141,7 +147,8 @@ def rating_set_lines(
 
 def _saving_line(who: str, found: Estimate, settings: SetSettings) -> str:
     if math.isnan(found.estimate):
-        return f"{who}: saving not estimable: no vote on the chosen items is consistent."
+        why = SINGLE_VOTES if found.reason == SINGLE_VOTES else "no vote on the chosen items is consistent"
+        return f"{who}: saving not estimable: {why}."
     clear = "" if found.low > 0 or found.high < 0 else "; not significant"
     saved, ends = 100 * found.estimate, (100 * found.low, 100 * found.high)
     how, ends = ("fewer", ends) if saved >= 0 else ("more", (-ends[1], -ends[0]))
