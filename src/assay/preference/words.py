@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 import polars as pl
 
@@ -18,6 +18,9 @@ NAMED_PAIRS = 3
 
 MEASURES: Mapping[SetMeasure, str] = {"consistency": "consistency", "strength": "preference strength"}
 """Names of the measures of a rating set."""
+
+NAMED_ANNOTATORS = 12
+"""Above this number of annotators, only judges and annotators with a position bias have sentences."""
 
 SINGLE_VOTES = "every rating set has one vote"
 """Why a group of rating sets has no consistency."""
@@ -196,9 +199,15 @@ def sweep_lines(rows: pl.DataFrame) -> list[str]:
 # -- position -----------------------------------------------------------------------------------------
 
 
-def position_lines(shares: pl.DataFrame, consistency: pl.DataFrame) -> tuple[str, ...]:
-    """One line for each annotator and place, then one for each annotator that labelled both orders."""
-    lines = []
+def position_lines(shares: pl.DataFrame, consistency: pl.DataFrame, biased: Sequence[str]) -> tuple[str, ...]:
+    """One line for each annotator and place, then one for each annotator that labelled both orders.
+
+    Of more than `NAMED_ANNOTATORS`, only judges and biased annotators have lines.
+    """
+    lines, rest = [], pl.lit(value=False)
+    if shares["annotator"].n_unique() > NAMED_ANNOTATORS:
+        rest = (pl.col("kind") != "judge") & ~pl.col("annotator").is_in(list(biased))
+    others, shares, consistency = shares.filter(rest), shares.filter(~rest), consistency.filter(~rest)
     for row in shares.iter_rows(named=True):
         ends = f" {interval(row['low'], row['high'])}" if math.isfinite(row["low"]) else ""
         lines.append(
@@ -211,15 +220,30 @@ def position_lines(shares: pl.DataFrame, consistency: pl.DataFrame) -> tuple[str
         f"{counted(row['n'], 'pair')}."
         for row in consistency.iter_rows(named=True)
     )
-    return (*lines, *both)
+    return (*lines, *both, *_other_annotators(others))
+
+
+def _other_annotators(shares: pl.DataFrame) -> Iterator[str]:
+    """One line for each place: the range of the shares of annotators that have no lines."""
+    for (criterion, place), rows in shares.group_by("criterion", "place", maintain_order=True):
+        low, high = rows["estimate"].min(), rows["estimate"].max()
+        tested = "no bias detected; " if rows["p"].is_not_nan().any() else ""
+        yield (
+            f"{counted(rows.height, 'other annotator')}{_criterion({'criterion': criterion})}: {tested}"
+            f"probability of choosing the text shown {place} between {said(low)} and {said(high)} "  # type: ignore[arg-type]
+            f"({counted(int(rows['n'].sum()), 'choice')}). Each is in the table."
+        )
 
 
 def _criterion(row: Mapping[str, object]) -> str:
     return f" ({row['criterion']})" if row["criterion"] else ""
 
 
-def position_verdict(biased: Sequence[str]) -> str:
+def position_verdict(biased: Sequence[str], n_tests: int) -> str:
     """Which annotators' choices depend on the place of a text."""
+    tests = f"{counted(n_tests, 'share')} tested, Holm-adjusted; intervals are not adjusted"
+    if not n_tests:
+        return "No share was tested."
     if biased:
-        return f"Position bias detected for {listing(biased)}."
-    return "No position bias detected for any annotator."
+        return f"Position bias detected for {listing(biased)} ({tests})."
+    return f"No position bias detected for any annotator ({tests})."
