@@ -219,6 +219,8 @@ def test_a_judge_s_own_table_of_odd_ones_out_is_a_measure():
     apart = judged.where(kind="judge")
     found = assay.validate_similarity(judged.where(kind="human"), {"folder": apart}, **QUICK)
     together = assay.validate_similarity(judged, **QUICK)
+    assert "|humans:3|judges:1|" in together.signature
+    assert "|judges:0|" in assay.validate_similarity(judged, {"folder": apart}, with_judges=False, **QUICK).signature
     assert found.measures.select("measure", "kind", "estimate", "low").rows() == (
         together.measures.select("measure", "kind", "estimate", "low").rows()
     )

@@ -13,7 +13,7 @@ as its score. A person is held against the other people just as a judge is, so t
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -35,7 +35,7 @@ from assay.ideas import words
 from assay.ideas.choices import MapSettings
 from assay.reporting import pictures
 from assay.similarity.protocol import Similarity
-from assay.similarity.registry import as_similarity
+from assay.similarity.registry import as_similarity, signed_similarity
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -193,6 +193,7 @@ def annotator_similarity(labels: Annotations | Chunks, settings: MapSettings) ->
     labels = labels.in_memory("annotator_similarity")
     _refuse_other_labels(labels)
     similarity = as_similarity(settings.similarity)
+    settings = replace(settings, similarity=signed_similarity(similarity))
     answers = _TextAnswers.of(labels, similarity)
     rows, estimates, how, gone = answers.rows(labels, settings)
     if not rows:

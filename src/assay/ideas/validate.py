@@ -305,7 +305,8 @@ def validate_similarity(labels: Annotations | Chunks, settings: ValidateSettings
             "of judges"
         )
     check_values(found, pairs)
-    return _MeasureComparison.of(experts, pairs, [*found, *pairs.baselines()], settings, above).result(table)
+    measures = [*found, *pairs.baselines()]
+    return _MeasureComparison.of(experts, pairs, measures, settings, above).result(table, len(judges))
 
 
 @dataclass(frozen=True, eq=False)
@@ -417,8 +418,8 @@ class _MeasureComparison:
             found[best] = optimism
         return found
 
-    def result(self, labels: Annotations) -> SimilarityValidation:
-        """The whole result."""
+    def result(self, labels: Annotations, n_judges: int) -> SimilarityValidation:
+        """The whole result; the choices of judges are measures."""
         s = self.settings
         ceiling = self.ceiling()
         p = self.permutation_p()
@@ -440,7 +441,7 @@ class _MeasureComparison:
         ]  # fmt: skip
         asked = len(self.measures) - len(self.baselines)
         run = Run(
-            "validate-similarity", s, data, {**self.experts.facts, "measures": asked}, how,
+            "validate-similarity", s, data, {**self.experts.facts, "judges": n_judges, "measures": asked}, how,
             (*self.experts.exclusions, *self.excluded), tuple(f"{m.name}: {m.about}" for m in self.measures if m.about),
             cautions=tuple(cautions),
         )  # fmt: skip
