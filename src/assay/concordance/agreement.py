@@ -336,7 +336,15 @@ def agreement(labels: Annotations | Chunks, settings: AgreementSettings) -> Agre
         scale=scale,
         n_items=n_items,
         n_labels=len(whole) if isinstance(whole, Annotations) else whole.n_labels,
-        run=_run(labels, settings, interval, excluded, n_items, len(judges), _value_notes(measures, parts, table)),
+        run=_run(
+            labels,
+            settings,
+            interval,
+            _exclusions(excluded, measures),
+            n_items,
+            len(judges),
+            _value_notes(measures, parts, table),
+        ),
         advice=tuple(advice.values()),
         comparisons_of_rows=tuple(compared),
     )
@@ -363,9 +371,20 @@ def _parts(
     return labels, found
 
 
+def _exclusions(excluded: Excluded, measures: Sequence[Measure]) -> tuple[Exclusion, ...]:
+    """The exclusions, those of several coefficients for one reason together."""
+    titles = sorted((measure.title for measure in measures), key=len, reverse=True)
+    joint: dict[tuple[str, str], tuple[int, tuple[str, ...]]] = {}
+    for (what, why), count in excluded.items():
+        title = next((one for one in titles if why.startswith(f"{one} compares ")), "")
+        number, names = joint.get((what, why.removeprefix(f"{title} ")), (0, ()))
+        joint[what, why.removeprefix(f"{title} ")] = number + count, (*names, *([title] if title else []))
+    return tuple(Exclusion(what, count, why, names) for (what, why), (count, names) in joint.items())
+
+
 def _run(
-    labels: Annotations | Chunks, settings: AgreementSettings, interval: str, excluded: Excluded, n_items: int,
-    n_judges: int, value_notes: Sequence[str],
+    labels: Annotations | Chunks, settings: AgreementSettings, interval: str, excluded: tuple[Exclusion, ...],
+    n_items: int, n_judges: int, value_notes: Sequence[str],
 ) -> Run:  # fmt: skip
     repeated = isinstance(labels, Annotations) and labels.has_repeats
     facts = {
@@ -377,8 +396,7 @@ def _run(
     if isinstance(labels, Annotations):
         data = fingerprint_with(data, **digest_of_columns(labels, settings.by, settings.clusters, settings.family))
     return Run(
-        "agreement", settings, data, facts, interval,
-        tuple(Exclusion(what, count, why) for (what, why), count in excluded.items()),
+        "agreement", settings, data, facts, interval, excluded,
         notes=(*((f"repeated labels: {settings.repeats}",) if repeated else ()), *value_notes),
     )  # fmt: skip
 

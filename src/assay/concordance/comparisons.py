@@ -459,7 +459,7 @@ def swap_slots(ratings: Ratings, labels: Slice, judge: str) -> Ints:
 
 
 def _places(labels: Slice, slot: Ints, units: Units) -> Ints:
-    """The number of labels of each item, or of rows of labels of each cluster, of which one becomes the judge's."""
+    """The number of raters of each item or cluster, with the judge, whose labels can become the judge's."""
     found = np.ones(units.n, dtype=np.int64)
     some = slot > 0
     np.maximum.at(found, units.of_item[labels.item[some]], slot[some] + 1)

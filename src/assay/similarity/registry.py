@@ -151,7 +151,7 @@ def as_similarity(given: Any) -> Similarity:
 
 
 def signed_similarity(given: Similarity) -> Any:
-    """A similarity as settings have it: its name, if the name stands for it, as a model's name alone does not."""
+    """A similarity as settings have it: its name, if that gives the same similarity, as a model's name does not."""
     if given.about:
         return given
     try:
