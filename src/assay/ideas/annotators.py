@@ -41,6 +41,9 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 
+LEAST_SHARED = 2
+"""Least number of shared items that ``min_items`` can be."""
+
 MOST_MOVED = 4_000
 """Comparisons of a judge's answers with people of other items: their mean is then known to .01 or better."""
 
@@ -197,9 +200,15 @@ def annotator_similarity(labels: Annotations | Chunks, settings: MapSettings) ->
     answers = _TextAnswers.of(labels, similarity)
     rows, estimates, how, gone = answers.rows(labels, settings)
     if not rows:
+        most = answers.most_shared
+        advice = "lower min_items=..., or read more labels"
+        if most < LEAST_SHARED:
+            advice = (
+                "annotators are compared over several items, such as prompts, that each of them answers. For texts "
+                "about one prompt, collect odd-one-out choices, and compare the authors of the texts with authors=..."
+            )
         raise DesignError(
-            f"no annotator shares {settings.min_items} items with two other humans; lower min_items=..., or read "
-            "more labels"
+            f"no annotator shares {settings.min_items} items with two other humans (the most is {most}); {advice}"
         )
     pairs = answers.pairs([row["annotator"] for row in rows])
     positions, stress = _map(pairs, rows)
@@ -304,6 +313,11 @@ class _TextAnswers:
                 if len(others) > 1:
                     found[f, item] = _compare_with(alike[i, others], alike[np.ix_(others, others)])
         return found
+
+    @property
+    def most_shared(self) -> int:
+        """The largest number of items that an annotator shares with two other humans."""
+        return max((int(np.isfinite(mine[:, 0]).sum()) for mine in self.closeness), default=0)
 
     def rows(
         self, labels: Annotations, settings: MapSettings
