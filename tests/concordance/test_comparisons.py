@@ -12,7 +12,7 @@ from scipy import stats
 from studies import from_grid
 
 from assay.concordance import comparisons as module
-from assay.concordance.agreement import PERMUTATION, T_TEST, agreement
+from assay.concordance.agreement import BOTH, PERMUTATION, T_TEST, agreement
 from assay.concordance.comparisons import (
     WHO,
     Changes,
@@ -159,7 +159,7 @@ def crowd(rng: np.random.Generator, n_documents: int, error: float, *, whole: bo
     return Annotations.from_frame(frame.drop("document"), judges=["judge"], scale=Nominal([0, 1]), items=items)
 
 
-@pytest.mark.parametrize(("whole", "test"), [(True, PERMUTATION), (False, T_TEST)])
+@pytest.mark.parametrize(("whole", "test"), [(True, PERMUTATION), (False, BOTH)])
 def test_worse_judge_is_found_with_many_annotators_of_clusters(whole, test):
     found = found_of(
         crowd(np.random.default_rng(1), 150, 0.45, whole=whole, misread=0.05), n_resamples=500, clusters="document"

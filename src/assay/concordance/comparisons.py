@@ -302,8 +302,9 @@ def draw_humans(
 # Labels of one cluster depend on each other, by its annotators too: a person who misreads a document labels all of its
 # items so. The judge then swaps all labels of a cluster with one of the humans who labelled it, which is exact if each
 # of them labelled the items that the judge did. If humans labelled parts of a cluster, the swapped rows would be pieces
-# of two raters, which are not exchangeable with whole ones; and swaps of few labels leave the difference as it is. The
-# p-value is then that of the interval, from the values without each cluster.
+# of two raters, which are not exchangeable with whole ones; and swaps of few labels leave the difference as it is.
+# `agreement` then uses the larger p-value of that of the interval, from the values without each cluster, and that of
+# swaps within items.
 
 MOST_ITEMS = 3_000
 """Above this number of items the difference is close to normal, and a t-test replaces the permutation test."""
