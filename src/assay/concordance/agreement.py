@@ -109,8 +109,9 @@ class Agreement(ResultOfRows):
         under the same resamples. ``p`` is from permuting the judge's label with a human's within items, or its labels
         within clusters (``test``; above 3,000 items, a t-test; the larger p of both if humans labelled parts of
         clusters). ``p_adjusted`` adjusts over the judges, criteria and groups of a coefficient. ``closer`` is "yes",
-        "no" or "undecided" by that. If a judge is closer to three or more humans, ``without`` is the closest annotator, and ``p_without`` the p-value without that annotator. If ``p_without`` is above
-        1 − ``confidence``, as it is for a judge that copies one annotator, ``closer`` is "depends on one".
+        "no" or "undecided" by that. If a judge is closer to three or more humans, ``without`` is the closest annotator,
+        and ``p_without`` the p-value without that annotator. If ``p_without`` is above 1 − ``confidence``, as it is for
+        a judge that copies one annotator, ``closer`` is "depends on one".
     headline : str
         The coefficient in the summary and the plot.
     run : Run
