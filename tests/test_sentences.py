@@ -69,7 +69,11 @@ def test_judge_comparisons_distinguish_better_worse_and_undecided():
         lines = sentences.judge_comparisons(dataclasses.replace(found, differences=rows))
         for line, judge in zip(lines, ("good", "poor"), strict=True):
             assert line.startswith(f"{judge}: Krippendorff's α (ordinal) with humans minus that among humans = ")
-            assert line.endswith(f"; {wanted}.")
+            assert f"; {wanted}" in line
+        known = rows.filter(pl.col("coefficient") == found.headline).iter_rows(named=True)
+        for line, row in zip(lines, known, strict=True):
+            excludes_0 = closer == "undecided" and (row["low"] > 0 or row["high"] < 0)
+            assert line.endswith("; the interval is not adjusted)." if excludes_0 else f"; {wanted}.")
     # The verdict in the table is that of the adjusted p and the sign of the difference.
     for row in found.differences.iter_rows(named=True):
         shown = row["p_adjusted"] is not None and row["p_adjusted"] <= 0.05
@@ -201,15 +205,15 @@ def test_savings_are_fewer_more_or_not_clear(votes):
         )
 
 
-def test_a_place_is_off_where_its_interval_leaves_chance_out(votes):
+def test_position_bias_is_detected_by_adjusted_p(votes):
     rows = [(f"p{i}", order, -1 if order == "a>b" else 1, 1) for i in range(12) for order in ("a>b", "b>a")]
     frame = pl.DataFrame(rows, schema=["item", "order", "label", "position"], orient="row")
     labels = assay.Annotations.from_frame(
         frame.with_columns(annotator=pl.lit("m"), kind=pl.lit("judge")), scale=assay.Preference(), conditions=["order"]
     )
     found = assay.position_bias(labels)
-    for low, high, biased in ((0.6, 0.9, ("m",)), (0.1, 0.4, ("m",)), (0.4, 0.6, ()), (NONE, NONE, ())):
-        shares = put(found.shares.head(1), 0, estimate=0.5, low=low, high=high, difference=0.0)
+    for low, high, p, biased in ((0.6, 0.9, 0.05, ("m",)), (0.6, 0.9, 0.051, ()), (NONE, NONE, NONE, ())):
+        shares = put(found.shares.head(1), 0, estimate=0.5, low=low, high=high, difference=0.0, p_adjusted=p)
         one = dataclasses.replace(found, shares=shares)
         assert one.biased == biased
         ends = "" if low != low else f" {interval(low, high)}"

@@ -152,6 +152,15 @@ def test_agreement_prints_headline_coefficient_without_pairs(agreement_rows):
     assert agreement_rows("--who", "humans", "--coefficients", "mae,qwk") == ["humans", "humans"]
 
 
+def test_agreement_prints_no_row_for_each_of_many_annotators(run, tmp_path):
+    rows = [(f"i{i}", f"w{k:02}", (i + k) % 3 + 1) for i in range(4) for k in range(21)]
+    pl.DataFrame(rows, schema=["item", "annotator", "label"], orient="row").write_csv(tmp_path / "labels.csv")
+    read = (tmp_path / "labels.csv", "--scale", "1-3", "--method", "none", "--coefficients", "exact-agreement")
+    brief, rest = (run("agreement", *read, *more)[1] for more in ((), ("--who", "rest")))
+    assert "other humans' consensus" not in brief
+    assert "w20 & other humans' consensus" in rest
+
+
 def test_hidden_columns_are_empty_or_constant():
     frame = pl.DataFrame({"who": ["people"] * 2, "system": ["a", "b"], "group": [None, None]})
     assert hidden_columns(frame) == ("group", "who")

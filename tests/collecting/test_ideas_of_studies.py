@@ -101,7 +101,7 @@ def test_from_single_texts_to_validated_measures(
     assert "1 row excluded: looks: no label in the reply" in printed.err, "an unreadable reply is missing, and no vote"
     assert "without a label" not in printed.err, "there are no questions about single texts"
     assert "(30 pairs)" in " ".join(printed.out.split()), "the counted judge is named"
-    verdict = "valid|partly_valid_undecided|partly_valid|low|undecided|not_testable"
+    verdict = "valid|baseline|partly_valid_undecided|partly_valid|low|undecided|not_testable"
     found = re.findall(rf"^(.+?)  +(?:{verdict})[^−\d]*(−?\d\.\d\d) \[", printed.out, re.MULTILINE)
     rho = {name: float(value.replace("−", "-")) for name, value in found}
     assert set(rho) == {"words", *(

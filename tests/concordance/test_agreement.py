@@ -924,3 +924,12 @@ def test_agreement_leaves_out_criteria_with_one_annotator():
     assert [str(one) for one in found.exclusions] == ["1 comparison: new: labels of only r0"]
     with pytest.raises(DesignError, match="agreement requires 2 annotators; the table has 1"):
         agreement(Annotations.from_frame(alone, scale="1-5"))
+
+
+def test_coefficients_excluded_for_one_reason_are_one_line():
+    cells = np.random.default_rng(0).integers(1, 4, (12, 32)).astype(float)
+    labels = from_grid(cells, Ordinal(1, 3), names=[f"w{k:02}" for k in range(32)])
+    found = agreement(labels, who=["humans"], coefficients=["cohen-kappa", "scott-pi", "krippendorff-alpha-ordinal"])
+    (excluded,) = found.exclusions
+    assert (excluded.count, excluded.names) == (2, ("Cohen's κ", "Scott's π"))
+    assert excluded.reason == "compares two annotators, and 32 annotators have too many pairs"

@@ -190,11 +190,11 @@ def test_logit_interval_of_share_below_one():
     """log(.8 / .2) ± t · .05 / (.8 · .2), t with a degree of freedom fewer than there are units."""
     for units, df in ((12, 11), (2, 1), (1, 1)):
         half = stats.t.ppf(0.95, df) * 0.05 / 0.16
-        low, high = logit_interval(0.8, 0.05, estimates(n_units=units, confidence=0.9))
+        low, high = logit_interval(0.8, 0.05, estimates(n_units=units, confidence=0.9), 0, highest=1.0)
         assert math.log(low / (1 - low)) == pytest.approx(math.log(4) - half)
         assert math.log(high / (1 - high)) == pytest.approx(math.log(4) + half)
     for end in (0.0, 1.0):
-        assert logit_interval(end, 0.05, estimates(n_units=12, confidence=0.9)) == (end, end)
+        assert logit_interval(end, 0.05, estimates(n_units=12, confidence=0.9), 0, highest=1.0) == (end, end)
 
 
 # -- rules, one by one ----------------------------------------------------------------------------------

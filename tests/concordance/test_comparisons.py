@@ -12,21 +12,23 @@ from scipy import stats
 from studies import from_grid
 
 from assay.concordance import comparisons as module
-from assay.concordance.agreement import PERMUTATION, T_TEST, agreement
+from assay.concordance.agreement import BOTH, PERMUTATION, T_TEST, agreement
 from assay.concordance.comparisons import (
     WHO,
     Changes,
     Comparisons,
-    _labels_to_swap,
     _medians,
+    _places,
     _swap_labels,
     draw_humans,
     majorities,
     row_means,
     swap_slots,
 )
+from assay.data.annotations import Annotations
 from assay.data.ratings import Ratings
 from assay.data.scales import Interval, Nominal, Ordinal
+from assay.estimation.resampling import Units
 from assay.statistics.categories import Slice
 
 NAMES = ["a", "b", "c", "judge"]
@@ -137,6 +139,57 @@ def test_clusters_are_swapped_whole():
     single = found_of(labels_of(cells[::5])).differences["p"][0]
     assert whole == pytest.approx(single, abs=0.03)
     assert apart < whole
+
+
+def crowd(rng: np.random.Generator, n_documents: int, error: float, *, whole: bool, misread: float = 0.2):
+    """Six items a document, two of 40 people each (``whole``: of each document). A rater inverts documents misread.
+
+    People err with .15 apart from that, the judge with ``error``.
+    """
+    rows = []
+    for d in range(n_documents):
+        truth, inverted = rng.random(6) < 0.5, rng.random(41) < misread
+        crew = rng.choice(40, 2, replace=False)
+        for i in range(6):
+            for who in (*(crew if whole else rng.choice(40, 2, replace=False)), 40):
+                label = truth[i] ^ inverted[who] ^ (rng.random() < (error if who == 40 else 0.15))
+                rows.append((f"d{d}i{i}", f"d{d}", "judge" if who == 40 else f"w{who}", int(label)))
+    frame = pl.DataFrame(rows, schema=["item", "document", "annotator", "label"], orient="row")
+    items = frame.select("item", "document").unique(maintain_order=True)
+    return Annotations.from_frame(frame.drop("document"), judges=["judge"], scale=Nominal([0, 1]), items=items)
+
+
+@pytest.mark.parametrize(("whole", "test"), [(True, PERMUTATION), (False, BOTH)])
+def test_worse_judge_is_found_with_many_annotators_of_clusters(whole, test):
+    found = found_of(
+        crowd(np.random.default_rng(1), 150, 0.45, whole=whole, misread=0.05), n_resamples=500, clusters="document"
+    )
+    row = found.differences.row(0, named=True)
+    assert row["high"] < -0.05  # no annotator labelled many documents, so that swaps with any of the 40 change little
+    assert (row["test"], row["closer"]) == (test, "no")
+    assert row["p"] < 0.01
+
+
+@pytest.mark.simulation
+@pytest.mark.parametrize("whole", [True, False])
+@pytest.mark.parametrize("n_documents", [12, 60])
+def test_clustered_p_holds_level_for_judge_that_misreads_documents_as_people_do(whole, n_documents):
+    low = 0
+    for seed in range(100):
+        labels = crowd(np.random.default_rng(seed), n_documents, 0.15, whole=whole)
+        low += found_of(labels, n_resamples=200, clusters="document").differences["p"][0] <= 0.05
+    assert low <= stats.binom.ppf(0.999, 100, 0.05)
+
+
+def test_sentence_gives_p_if_interval_excludes_zero_without_significance():
+    rows = ["0000", "1111", "1101", "1100", "0100", "0101", "0111", "0111", "1111", "0011", "1101", "1101"]
+    found = found_of(labels_of(np.array([[float(x) for x in row] for row in rows])))
+    row = found.differences.row(0, named=True)
+    assert (row["closer"], row["low"] > 0) == ("undecided", True)
+    p = f"adjusted p = {row['p_adjusted']:.3f}"
+    assert f"no significant difference (within-item permutation test, {p}; the interval is not adjusted)" in (
+        found.summary()
+    )
 
 
 def test_permutation_p_is_one_for_constant_labels():
@@ -308,7 +361,7 @@ def test_labels_are_swapped_with_those_of_a_place():
     labels = Slice.of(table.answers)
     slot = swap_slots(table, labels, "j")
     assert dict(zip(labels.value.tolist(), slot.tolist(), strict=True)) == {1: 1, 2: 2, 4: 0, 5: 0, 9: -1, 3: -1, 8: -1}
-    assert _labels_to_swap(labels, slot).tolist() == [2, 0, 0]
+    assert _places(labels, slot, Units.of(3)).tolist() == [3, 1, 1]
     for place, swapped in ((0, {}), (1, {1: 4, 4: 1}), (2, {2: 4, 4: 2}), (3, {})):
         found = _swap_labels(labels, slot, place)
         assert found.value.tolist() == [swapped.get(v, v) for v in labels.value]

@@ -90,7 +90,7 @@ def test_summary_names_best_scale(study):
     assert "; minus 0-10: 0.0" in text
     assert "Reliability illusion: the pooled ICC of humans and judges, 0.9" in text
     assert "(essay 0." in text
-    assert "A single judge on 0-5: ICC(A,1) 0.9" in text
+    assert "A single judge on 0-5 (gpt 0.97, llama 0.96, qwen 0.97): ICC(A,1) 0.9" in text
     assert study.illusion().filter("significant")["benchmark"][0] == "essay"
     assert text.splitlines()[-1] == study.signature
 
@@ -402,6 +402,18 @@ def test_two_judges_give_no_interval_for_single_judge():
     each = row(found.alignment, judge="j0", scale=found.best, measure="icc", benchmark=POOLED)["estimate"]
     other = row(found.alignment, judge="j1", scale=found.best, measure="icc", benchmark=POOLED)["estimate"]
     assert line["estimate"] == pytest.approx((each + other) / 2)
+    assert f"A single judge on {found.best} (j0 {each:.2f}, j1 {other:.2f}): ICC(A,1)" in found.summary()
+    # A mean distance is at most the range, although the variance between two judges has one degree of freedom.
+    errors = found.alignment.filter(measure="nmae", judge=JUDGES_MEAN, benchmark=POOLED)
+    assert errors["high"].max() <= 1
+    assert (errors["low"] > 0).all()
+    wide = next(one for r, one in zip(found.rows.iter_rows(named=True), found.estimates, strict=True)
+                if r["what"] == "nmae" and r["benchmark"] == POOLED)  # fmt: skip
+    assert wide.interval(0.999)[1] <= 1
+    assert wide.interval(0.95) == pytest.approx((wide.low, wide.high))
+    assert "Intervals are for other judges of the same kind; two are too few" in found.summary()
+    fixed = grading_scale_study(two_scales(0, judges=2, people=4, items=30), raters="fixed")
+    assert "two are too few" not in fixed.summary()
 
 
 def three_benchmarks(seed: int, spreads=(0.2, 0.2, 0.2), noise=(0.07, 0.07, 0.07), per: int = 20) -> Annotations:

@@ -365,4 +365,7 @@ def test_clusters_take_the_name_of_the_question_column():
 def test_ratings_of_battles_resample_questions():
     labels = assay.read(as_battles(all_pairs(6)), judges=["gpt-4o"])
     assert assay.ratings(labels, prior=1, n_resamples=50).run.facts["items"] == 30
-    assert np.isfinite(assay.consistency(labels, method="none").rows["estimate"].to_numpy()).all()
+    found = assay.consistency(labels, measure="strength", method="none")
+    assert np.isfinite(found.rows["estimate"].to_numpy()).all()
+    once = assay.consistency(labels, method="none").rows  # each annotator votes once on each pair
+    assert once["reason"].unique().to_list() == ["every rating set has one vote"]

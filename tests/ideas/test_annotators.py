@@ -178,8 +178,13 @@ def test_labels_that_are_no_text_are_refused():
     stars = assay.read(pl.DataFrame({"item": ["1"], "annotator": ["a"], "label": [3]}), scale="1-5")
     with pytest.raises(DesignError, match="needs labels on the scale text"):
         assay.annotator_similarity(stars)
-    with pytest.raises(DesignError, match="no annotator shares 10 items with two other humans"):
+    with pytest.raises(DesignError, match=r"no annotator shares 10 items with two other humans \(the most is \d+\)"):
         assay.annotator_similarity(study(like=same_as_people, n_items=3))
+    with pytest.raises(DesignError, match=r"\(the most is 3\); lower min_items=..., or read more labels"):
+        assay.annotator_similarity(study(like=same_as_people, n_items=3))
+    # A lower min_items does not help for one prompt.
+    with pytest.raises(DesignError, match=r"\(the most is 1\); annotators are compared over several items"):
+        assay.annotator_similarity(study(like=same_as_people, n_items=1), min_items=2)
 
 
 @pytest.mark.slow

@@ -20,19 +20,19 @@ def all_pairs(n):
 def test_means_and_interval_by_hand():
     # Texts 0 to 2 by people, 3 by a model. Pairs 01, 02, 03, 12, 13, 23.
     first, second = all_pairs(4)
-    share = np.array([0.2, 0.4, 0.1, 0.9, 0.3, 0.2])
+    share = 0.45 + np.array([0.2, 0.4, 0.1, 0.9, 0.3, 0.2]) / 10
     found = similarity_by_authors(first, second, share, ["p", "p", "p", "m"], 0.95)
     own, mixed, less = found.filter(pl.col("authors").is_in(["p and p", "m and p", "p and p − m and p"])).sort(
         pl.col("authors").str.len_chars(), "authors", descending=[False, True]
     ).rows()  # fmt: skip
-    # Without text 0 the mean is 0.9, without 1 it is 0.4, without 2 it is 0.2; their mean is 0.5.
-    variance = 2 / 3 * (0.4**2 + 0.1**2 + 0.3**2)
+    # Without text 0 the mean is 0.54, without 1 it is 0.49, without 2 it is 0.47; their mean is 0.5.
+    variance = 2 / 3 * (0.04**2 + 0.01**2 + 0.03**2)
     assert own[1] == pytest.approx(0.5)
     assert own[3] - own[1] == pytest.approx(4.302653 * variance**0.5, rel=1e-5)  # t with 2 degrees of freedom
     assert own[4:] == (3, None)
-    assert (mixed[1], mixed[2], mixed[4]) == (pytest.approx(0.2), None, 3)
+    assert (mixed[1], mixed[2], mixed[4]) == (pytest.approx(0.47), None, 3)
     assert mixed[5] == "1 text by m; an interval requires 3"
-    assert (less[1], less[4]) == (pytest.approx(0.3), 6)
+    assert (less[1], less[4]) == (pytest.approx(0.03), 6)
     assert found["authors"].to_list() == ["m and p", "p and p", "p and p − m and p"]
 
 
@@ -96,3 +96,17 @@ def test_validation_has_authors_on_its_page():
     bare = assay.validate_similarity(assay.read(frame.drop("^.*_author$"), scale="odd-one-out", humans=["ann"]),
                                      "characters", n_resamples=20)  # fmt: skip
     assert bare.by_authors.height == 0
+
+
+def test_intervals_of_few_texts_stay_in_the_range():
+    """Three texts of each author: t(2) = 4.3, so that an interval symmetric about a mean near 0 would go below it."""
+    first, second = np.array([0, 0, 1, 3, 3, 4, 0, 1, 2]), np.array([1, 2, 2, 4, 5, 5, 3, 4, 5])
+    share = np.array([0.0, 0.1, 0.3, 0.9, 1.0, 0.7, 0.0, 0.2, 0.0])
+    found = similarity_by_authors(first, second, share, ["p"] * 3 + ["m"] * 3, 0.95)
+    rows = {row["authors"]: row for row in found.iter_rows(named=True)}
+    assert (rows["p and p"]["low"], rows["m and m"]["high"]) == (0, 1)
+    assert rows["m and p"]["low"] == 0
+    differences = found.filter(pl.col("authors").str.contains("−"))
+    assert differences["low"].min() >= -1
+    assert differences["high"].max() <= 1
+    assert differences["low"].min() < 0

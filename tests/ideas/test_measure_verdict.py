@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
+from dataclasses import replace
 from typing import get_args
 
 import numpy as np
@@ -36,6 +37,7 @@ from assay.ideas.validate import (
     FurtherData,
     MeasureVerdict,
     TextInference,
+    _below,
     _numbers_for_one,
     _smaller_need,
     decide,
@@ -151,6 +153,47 @@ def test_shared_words_are_not_asked_to_see_more_than_shared_words():
 
 
 @pytest.mark.slow
+def test_measure_that_equals_a_baseline_is_a_baseline():
+    """Experts go by authors: the list of authors is a baseline under any name, and so is any increasing function."""
+    texts = texts_of(WORLD)
+    same = (texts["author"].to_numpy()[:, None] == texts["author"].to_numpy()) * 1.0
+    authors = World(WORLD.names, WORLD.document, 2 * same + 0.02 * WORLD.alike)
+    labels = with_texts(authors.study(floor=8), texts)
+    judge = pair_values(World(WORLD.names, WORLD.document, 3 * same - 1))
+    found = assay.validate_similarity(labels, {"judge": judge, "words": "words"}, **QUICK)
+    assert (found.verdicts["judge"].verdict, found.verdicts["judge"].same) == ("baseline", AUTHOR)
+    assert found.verdicts["judge"].needed is None
+    line = found.sentences()[0]
+    assert line.startswith(f"judge: baseline (it equals {AUTHOR}, so that its validity is not tested): ρ = ")
+    assert found.verdicts["words"].verdict not in BEATS_BASELINES
+    assert f"not compared with {WORDS}, which it equals" in found.summary()
+
+
+def test_no_number_is_advised_that_cannot_settle_the_question():
+    """A measure better than permuted texts is never low: only the comparison with the baseline can settle it."""
+    weak, other = measure(3), measure(3.01)  # far below half of the ceiling, and almost the same as the baseline
+    assert 0 < weak.value < 0.4 * TOP.best.estimate
+    equal = decide(weak, 0.01, [("length alone", replace(other, value=weak.value))], TOP, INFERENCE, N)
+    assert (equal.verdict, equal.needed) == ("undecided", FurtherData(None, None))
+    row = {"measure": "gpt", "estimate": 0.5, "low": 0.4, "high": 0.6, "n": 66}
+    assert equal.sentence(row).endswith(
+        "; not significantly better than length alone. Up to 20 times as many texts or judgments are unlikely to show "
+        "that it is better than length alone."
+    )
+    above = decide(weak, 0.01, [("length alone", replace(other, value=weak.value + 0.01))], TOP, INFERENCE, N)
+    assert above.needed == FurtherData(None, None)
+    # If it is not better than permuted texts, it can still be low.
+    open_ = decide(measure(60), 0.06, [], TOP, INFERENCE, 10)
+    assert open_.verdict in ("low", "undecided")
+
+
+def test_number_for_low_is_below_that_for_better_than_permuted():
+    assert _below(FurtherData(3, 40), FurtherData(4, 30)) == FurtherData(3, None)
+    assert _below(FurtherData(3, None), FurtherData(None, None)) == FurtherData(3, None)
+    assert _below(FurtherData(3, 5), FurtherData(3, 5)) == FurtherData(None, None)
+
+
+@pytest.mark.slow
 def test_many_measures_are_corrected_for():
     many = {f"m{k}": random_values(WORLD, k) for k in range(8)}
     found = assay.validate_similarity(LABELS, many, n_resamples=199)
@@ -176,6 +219,8 @@ def test_a_judge_s_own_table_of_odd_ones_out_is_a_measure():
     apart = judged.where(kind="judge")
     found = assay.validate_similarity(judged.where(kind="human"), {"folder": apart}, **QUICK)
     together = assay.validate_similarity(judged, **QUICK)
+    assert "|humans:3|judges:1|" in together.signature
+    assert "|judges:0|" in assay.validate_similarity(judged, {"folder": apart}, with_judges=False, **QUICK).signature
     assert found.measures.select("measure", "kind", "estimate", "low").rows() == (
         together.measures.select("measure", "kind", "estimate", "low").rows()
     )

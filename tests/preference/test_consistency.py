@@ -15,6 +15,7 @@ from assay.errors import DesignError
 from assay.estimation.intervals import Estimate
 from assay.preference import words
 from assay.preference.consistency import Saving, chances
+from assay.preference.page import consistency_parts
 from assay.preference.votes import weight
 from assay.reporting import pictures
 
@@ -49,7 +50,7 @@ def test_a_set_is_of_one_rater_item_and_pair_turned_to_its_first_system():
         ("i1", "m", "anna", "bert", 2), ("i1", "w", "anna", "bert", 3), ("i2", "m", "anna", "bert", 2),
         ("i2", "w", "anna", "bert", 2), ("i2", "w", "anna", "carl", 1),
     ]  # fmt: skip
-    assert found["consistency"].to_list() == pytest.approx([1, 2 / 3, 0, 0, 0])
+    assert found["consistency"].to_list() == [1, pytest.approx(2 / 3), 0, 0, None]  # a single vote has no consistency
     assert found["strength"].to_list() == pytest.approx([1, 2 / 3, 0, 0, 0])
     assert found["set"].to_list() == ["one-sided", "one-sided", "all ties", "mixed", "all ties"]
     lean = consistency_of([("i", "w", "anna", "bert", v) for v in (-1, -1, -1, 1)]).sets
@@ -102,7 +103,7 @@ def binned(keep=lambda row: True, **options):
 
 
 def test_groups_are_by_pair_rater_and_bin_where_there_is_a_set():
-    found = binned().rows.select("first", "second", "who", "bin", "sets", "votes").rows()
+    found = binned(measure="strength").rows.select("first", "second", "who", "bin", "sets", "votes").rows()
     assert found == [
         (None, None, "humans", None, 3, 8), (None, None, "humans", LOW, 1, 3), (None, None, "humans", HIGH, 2, 5),
         (None, None, "m", None, 1, 2), (None, None, "m", LOW, 1, 2), ("a", "b", "humans", None, 2, 4),
@@ -116,7 +117,7 @@ def test_groups_are_by_pair_rater_and_bin_where_there_is_a_set():
 
 def test_a_row_counts_its_sets_and_votes_by_kind():
     shares = ("one_sided", "mixed", "all_ties", "unanimous")
-    whole = binned().rows.filter(pl.col("bin").is_null())
+    whole = binned(measure="strength").rows.filter(pl.col("bin").is_null())
     assert whole.select("who", *shares).row(0) == pytest.approx(("humans", 1 / 3, 1 / 3, 1 / 3, 0))
     assert whole.select("who", *shares).row(1) == ("m", 1, 0, 0, 1)
     # The set of a and c with a strength of .75 has a tie, so it is not unanimous.
@@ -146,15 +147,48 @@ def test_trend_is_highest_minus_lowest_bin(method):
     assert consistency_of(rows, x, bins=2).trend == {}
 
 
-@pytest.mark.parametrize(
-    ("n", "words"),
-    [([2, 3], ()), ([1, 2], ("1 of 2 rating sets have one vote",)), ([1], ("1 of 1 rating set have one vote",))],
-)
-def test_sets_of_one_vote_are_counted(n, words):
-    rows = [(f"i{k}", "w", "anna", "bert", 1) for k, votes in enumerate(n) for _ in range(votes)]
-    found = consistency_of(rows).run.cautions
-    assert len(found) == len(words)
-    assert all(one.startswith(start) for one, start in zip(found, words, strict=True))
+def test_sets_of_one_vote_do_not_count_for_consistency():
+    """The row of all sets of w2 and w10 has those of w2 with 3 and 4 votes: 0 and 3/4; w10 has one vote, a tie."""
+    whole = binned().rows.filter(pl.col("bin").is_null(), pl.col("first").is_null()).row(0, named=True)
+    assert (whole["estimate"], whole["sets"], whole["votes"]) == (pytest.approx(3 / 8), 2, 7)
+    assert (whole["one_sided"], whole["mixed"], whole["all_ties"]) == (0.5, 0.5, 0)
+    (excluded,) = binned().exclusions
+    assert str(excluded) == "1 rating set: one vote cannot be inconsistent (1 of humans)"
+    assert binned(measure="strength").exclusions == ()
+    assert binned(lambda row: row[1] != "w10").exclusions == ()
+
+
+@pytest.mark.parametrize("method", ["none", "jackknife"])
+def test_raters_with_one_vote_per_set_have_no_consistency(method):
+    """Annotators with one vote on each item, 1 in 5 a tie, are not consistent in 80%; the judge has both orders."""
+    rows = [(f"i{k}", "w", "anna", "bert", 0 if k % 5 == 0 else 1) for k in range(20)]
+    judge = [(f"i{k}", "m", "anna", "bert", v) for k in range(20) for v in (1, -1 if k < 10 else 1)]
+    found = consistency_of([*rows, *judge], [k % 2 for k in range(20)] + [k // 2 % 2 for k in range(40)],
+                           bins=2, method=method, n_resamples=50)  # fmt: skip
+    people, judged = found.rows.filter(pl.col("bin").is_null()).iter_rows(named=True)
+    assert np.isnan([people["estimate"], people["low"], people["mixed"], people["unanimous"]]).all()
+    assert (people["sets"], people["reason"]) == (0, "every rating set has one vote")
+    assert (judged["estimate"], judged["sets"]) == (0.5, 20)
+    assert list(found.trend) == ([] if method == "none" else ["m"])
+    said = found.summary()
+    assert said.startswith("humans, anna and bert: consistency not estimable: every rating set has one vote.")
+    assert "Excluded: 20 rating sets: one vote cannot be inconsistent (20 of humans)." in said
+    assert set(found.values["who"]) == {"m"}
+    assert found.plot() is not None
+    assert found.plot_values() is not None
+    alone = consistency_of(rows, method=method)
+    assert (alone.rows["sets"][0], alone.trend) == (0, {})
+    assert alone.values.height == 0
+    assert alone.plot() is not None
+    assert alone.plot_values() is not None
+    assert len(consistency_parts(alone)) == 1
+
+
+def test_savings_need_two_votes_per_set():
+    rows = [(f"i{k}", "w", "anna", "bert", 1) for k in range(8)]
+    found = consistency_of(rows, [k / 8 for k in range(8)], choose="top", share=0.5)
+    assert np.isnan(found.saving["humans"].estimate)
+    assert "humans: saving not estimable: every rating set has one vote." in found.summary()
 
 
 # -- savings -------------------------------------------------------------------------------------
@@ -285,9 +319,9 @@ def test_how_many_sets_have_which_value():
     everyone = assay.consistency(labels, method="none", who=["humans", "judges"]).values
     assert everyone.select("first", "second", "who", "value", "sets").rows() == [
         ("anna", "bert", "humans", 0.0, 1), ("anna", "bert", "humans", round(2 / 3, 9), 1),
-        ("anna", "bert", "m", 0.0, 1), ("anna", "bert", "m", 1.0, 1), ("anna", "carl", "humans", 0.0, 1),
+        ("anna", "bert", "m", 0.0, 1), ("anna", "bert", "m", 1.0, 1),
     ]  # fmt: skip
-    assert everyone["share"].to_list() == [0.5] * 4 + [1.0]
+    assert everyone["share"].to_list() == [0.5] * 4
     for who, names in ((["judges"], {"m"}), (["humans"], {"humans"}), (["annotators"], {"m", "w"})):
         assert set(assay.consistency(labels, method="none", who=who).values["who"]) == names
 
@@ -315,12 +349,12 @@ def test_bars_of_values_from_0_to_1():
     labels = votes_of(frame_of(ROWS), judges=["m"])
     ax = assay.consistency(labels, method="none", who=["humans", "judges"]).plot_values()
     assert [tick.get_text() for tick in ax.get_yticklabels()] == [
-        "humans, anna & bert", "m, anna & bert", "humans, anna & carl",
+        "humans, anna & bert", "m, anna & bert",
     ]  # fmt: skip
-    assert ax.get_yticks().tolist() == [2, 1, 0]
+    assert ax.get_yticks().tolist() == [1, 0]
     bars = [(round(bar.get_y() + 0.4), bar.get_x(), bar.get_width()) for bar in ax.patches if bar.get_width()]
     # Values 0, 2/3 and 1 from the left: half of people's sets of anna and bert are 0, half of the judge's are 1.
-    assert sorted(bars) == [(0, 0, 1), (1, 0, 0.5), (1, 0.5, 0.5), (2, 0, 0.5), (2, 0.5, 0.5)]
+    assert sorted(bars) == [(0, 0, 0.5), (0, 0.5, 0.5), (1, 0, 0.5), (1, 0.5, 0.5)]
     assert {round(bar.get_height(), 9) for bar in ax.patches} == {0.8}
     assert ax.get_xlim() == (0, 1)
     assert [text.get_text() for text in ax.get_legend().get_texts()] == ["0", "0.67", "1"]

@@ -382,7 +382,7 @@ def test_a_mean_is_as_sure_as_the_items_that_it_rests_on():
 
 def test_sets_of_one_vote_are_said():
     found = assay.consistency(votes_of(drawn(50)), method="none")
-    assert "50 of 50 rating sets have one vote" in found.cautions[0]
+    assert "Excluded: 50 rating sets: one vote cannot be inconsistent (50 of humans)." in found.summary()
 
 
 @pytest.mark.real_data

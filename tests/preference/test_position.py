@@ -307,20 +307,60 @@ def test_the_intervals_by_drawing_pairs_of_texts(method):
 # -- biased annotators, sentences, pictures and errors ------------------------------------------
 
 
-def biased(*rows):
-    """Whose rows (annotator, low, high, chance) are called biased."""
-    frame = pl.DataFrame(rows, schema=["annotator", "low", "high", "chance"], orient="row")
-    return PositionBias(frame, pl.DataFrame(), 0, 0, (), None, ()).biased
+def crowd(firsts, n=30) -> Annotations:
+    """Annotators who chose the first of two texts so many times of n; the pairs are others for each of them."""
+    rows = [
+        (f"p{i}", f"w{who:02}", -1 if k < first else 1, 1 if k < first else 2)
+        for who, first in enumerate(firsts)
+        for k, i in enumerate(range(who * n, who * n + n))
+    ]
+    frame = pl.DataFrame(rows, schema=["item", "annotator", "label", "position"], orient="row")
+    order = pl.when(pl.int_range(pl.len()) % 2 == 0).then(pl.lit("a>b")).otherwise(pl.lit("b>a"))
+    return Annotations.from_frame(frame.with_columns(kind=pl.lit("human"), order=order), scale=Preference())
 
 
-@pytest.mark.parametrize(
-    ("low", "high", "off"),
-    [(0.5, 0.9, False), (0.51, 0.9, True), (0.1, 0.5, False), (0.1, 0.49, True), (0.1, 0.9, False),
-     (math.nan, math.nan, False)],
-)  # fmt: skip
-def test_position_bias_significant_if_interval_excludes_chance(low, high, off):
-    assert biased(("m", low, high, 0.5)) == (("m",) if off else ())
-    assert biased(("k", 0.4, 0.6, 0.5), ("m", low, high, 0.5), ("m", 0.4, 0.5, 1 / 3))[-1:] == ("m",)
+def test_position_bias_is_adjusted_for_number_of_annotators():
+    """21 of 30: the score test has z = 6 / √7.5 · √(29/30) = 2.154 and t(29) gives p = .040, times 80 is 1."""
+    alone = position_bias(crowd([21]))
+    assert alone.shares["p"][0] == pytest.approx(2 * stats.t.sf(6 / np.sqrt(7.5) * np.sqrt(29 / 30), 29))
+    assert (alone.shares["p_adjusted"][0], alone.biased) == (alone.shares["p"][0], ("w00",))
+    many = position_bias(crowd([21, 28, *[15, 14, 16] * 26]))
+    low, high = (many.shares.filter(annotator=name).row(0, named=True) for name in ("w00", "w01"))
+    assert low["low"] > 0.5  # the interval is that of one annotator
+    assert (many.n_tests, many.biased) == (80, ("w01",))
+    assert high["p_adjusted"] == pytest.approx(80 * high["p"])
+    lines = many.summary().splitlines()
+    assert lines[0] == ("Position bias detected for w01 (80 shares tested, Holm-adjusted; intervals are not adjusted).")
+    assert lines[1].startswith("w01: probability of choosing the text shown first 0.93 [")
+    assert lines[2] == (
+        "79 other annotators: no bias detected; probability of choosing the text shown first between 0.47 and 0.70 "
+        "(2,370 choices). Each is in the table."
+    )
+    untested = position_bias(crowd([15] * 13), method="none")
+    assert (untested.n_tests, untested.biased) == (0, ())
+    assert untested.sentences()[0].startswith("13 other annotators: probability of choosing the text shown first")
+
+
+@pytest.mark.simulation
+@pytest.mark.parametrize(("n", "annotators"), [(30, 80), (12, 80), (100, 3)])
+def test_position_bias_accuses_none_of_many_unbiased_annotators(n, annotators):
+    rng = np.random.default_rng(n)
+    accused = sum(
+        bool(position_bias(crowd(rng.binomial(n, 0.5, annotators), n), method="jackknife").biased) for _ in range(40)
+    )
+    assert accused <= stats.binom.ppf(0.999, 40, 0.05)
+
+
+@pytest.mark.simulation
+def test_position_bias_accuses_none_of_many_who_choose_among_three():
+    rng, accused = np.random.default_rng(3), 0
+    for _ in range(40):
+        parts = [triplets(rng.integers(1, 4, 30).tolist()).labels.with_columns(
+            annotator=pl.lit(f"w{k}"), kind=pl.lit("human"), item=pl.format("{}-{}", pl.lit(f"w{k}"), "item"))
+            for k in range(20)]  # fmt: skip
+        labels = Annotations.from_frame(pl.concat(parts, how="diagonal"), scale=OddOneOut())
+        accused += bool(position_bias(labels, method="jackknife").biased)
+    assert accused <= stats.binom.ppf(0.999, 40, 0.05)
 
 
 def test_choices_among_three_have_a_row_a_place():

@@ -19,6 +19,7 @@ from assay.reporting import pictures
 from assay.reporting.tables import decimals, interval
 from assay.similarity.bertscore import BERTScore, Tokens
 from assay.similarity.lexical import OVERLAPS
+from assay.similarity.registry import similarity_named
 from readable import assert_readable
 
 WORDS = ["red", "green", "blue", "old", "new", "thin", "grey", "one", "two", "three"]
@@ -119,6 +120,24 @@ def test_a_real_encoder_by_its_name(tmp_path, monkeypatch):
         assert mean["m1", "m2"] < 0.1 < 0.4 < min(mean["m1", "m3"], mean["m2", "m3"])
         assert str(folder) not in found.signature
         assert "weights" in found.notes[0]
+
+
+@pytest.mark.parametrize("name", ["words", "rouge-1", "rouge-1,stem=porter", "characters"])
+def test_similarity_has_one_name_in_signatures(name):
+    """The command line gives the similarity itself, a script its name: both sign the same."""
+    frame = outputs(generations(3, 2))
+    given = (name, similarity_named(name))
+    one, other = (assay.separability(frame, similarity=s, span="none", method="none") for s in given)
+    assert one.signature == other.signature
+    assert "@" not in one.signature
+
+
+def test_similarity_of_a_function_is_signed_by_its_digest():
+    def words(a: str, b: str) -> float:
+        return float(a == b)
+
+    found = assay.separability(outputs(generations(3, 2)), similarity=words, span="none", method="none")
+    assert "similarity:words@" in found.signature
 
 
 def test_a_function_of_two_texts_is_taken():

@@ -188,8 +188,8 @@ def test_words_of_what_cannot_be_chosen(options, words):
 
 def test_shares_of_each_value():
     rows = [("i", "w", "anna", "bert", 1)] * 2 + [("j", "w", "anna", "bert", v) for v in (1, 0)]
-    rows += [("k", "w", "anna", "bert", v) for v in (1, -1)] + [("l", "w", "anna", "bert", 1)]
-    votes = votes_of(frame_of(rows, half=["x"] * 4 + ["y"] * 3))
+    rows += [("k", "w", "anna", "bert", v) for v in (1, -1)] + [("l", "w", "anna", "bert", 1)] * 2
+    votes = votes_of(frame_of(rows, half=["x"] * 4 + ["y"] * 4))
     found = assay.consistency(votes, by="half", method="none").values
     assert found.select("bin", "value", "sets", "share").rows() == [
         ("x", 0.5, 1, 0.5), ("x", 1.0, 1, 0.5), ("y", 0.0, 1, 0.5), ("y", 1.0, 1, 0.5),

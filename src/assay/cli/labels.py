@@ -566,6 +566,9 @@ _ALT_TEST_COLUMNS = ("statistic", "p", "p_reverse", "rejected_reverse", "quality
 
 _ONE_BY_ONE = ("pairs", "random human")
 
+MOST_ANNOTATORS_SHOWN = 20
+"""Largest number of comparisons of an annotator with the consensus of the others that are printed."""
+
 DEMO_NOISE = {"careful": 0.2, "middling": 0.42, "careless": 0.9}
 """The judges of the demo, and the probability with which each answers at random."""
 
@@ -913,10 +916,12 @@ def _join_names(rows: DataFrame) -> DataFrame:
 
 
 def _brief_rows(rows: DataFrame, headline: str, given: dict[str, Any]) -> DataFrame:
-    """The rows to print: one coefficient and no long lists, unless the options name them."""
+    """The rows to print: one coefficient and no long lists, unless the options name them (``--who rest``)."""
     if not given.get("coefficients"):
         rows = rows.filter(rows["coefficient"] == headline)
     brief = rows.filter(~rows["who"].is_in(_ONE_BY_ONE))
+    if (brief["who"] == "rest").sum() > MOST_ANNOTATORS_SHOWN:
+        brief = brief.filter(brief["who"] != "rest")
     return rows if given.get("who") or not brief.height else brief
 
 

@@ -869,8 +869,7 @@ def describe_values(measures: Sequence[Measure], found: Estimates) -> list[tuple
         ends = (lows, highs) if measure.share else (found.low, found.high)
         value, low, high, error = (float(v[i]) for v in (found.value, *ends, found.standard_error))
         if measure.highest is not None and high > measure.highest:
-            low, high = logit_interval(value / measure.highest, error / measure.highest, found)
-            low, high = low * measure.highest, high * measure.highest
+            low, high = logit_interval(value, error, found, i, highest=measure.highest)
         ends_at = partial(_ends_at, measure, found, i)
         one, kind = EstimateByRule(value, low, high, error, found.reasons[i], found, i, ends=ends_at), kinds[i]
         fixed = found.method != "none" and found.raters != "random"
@@ -888,14 +887,30 @@ def _ends_at(measure: Measure, found: Estimates, i: int, level: float) -> tuple[
     return one.low, one.high
 
 
-def logit_interval(share: float, error: float, found: Estimates) -> tuple[float, float]:
-    """Return the interval of a share that stays below 1: symmetric for log(share / (1 - share))."""
-    from scipy.special import expit, logit, stdtrit
+def logit_interval(value: float, error: float, found: Estimates, i: int, *, highest: float) -> tuple[float, float]:
+    """Return the interval of a value that stays below the highest one: symmetric for log(share / (1 - share))."""
+    from scipy.special import expit, logit
 
+    share = value / highest
     if not 0 < share < 1:
-        return share, share
-    half = stdtrit(max(found.n_units - 1, 1), (1 + found.confidence) / 2) * error / (share * (1 - share))
-    return float(expit(logit(share) - half)), float(expit(logit(share) + half))
+        return value, value
+    below, above = found.reach(i)
+    step = error / highest / (share * (1 - share))
+    ends = expit(logit(share) + step * np.array([-below, above]))
+    return float(highest * ends[0]), float(highest * ends[1])
+
+
+def bounded(found: Estimates, i: int, highest: float) -> Estimate:
+    """Return a value that cannot be above the highest one, such as a mean distance as a share of the range."""
+    low, high, error = (float(each[i]) for each in (found.low, found.high, found.standard_error))
+    if high > highest:
+        low, high = logit_interval(float(found.value[i]), error, found, i, highest=highest)
+
+    def ends(level: float) -> tuple[float, float]:
+        other = bounded(found.part(np.array([i])).at_level(level), 0, highest)
+        return other.low, other.high
+
+    return EstimateByRule(float(found.value[i]), low, high, error, found.reasons[i], found, i, ends=ends)
 
 
 def pairs_of(ratings: Ratings, measure: Measure) -> tuple[Ints, Ints, int]:

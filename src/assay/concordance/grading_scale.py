@@ -16,7 +16,7 @@ import numpy as np
 import polars as pl
 
 from assay.concordance import plots, words
-from assay.concordance.coefficient import GradingScaleSettings, groups_left_out
+from assay.concordance.coefficient import GradingScaleSettings, bounded, groups_left_out
 from assay.concordance.comparisons import row_means
 from assay.concordance.words import JUDGES_MEAN, ONE_JUDGE, POOLED
 from assay.data.annotations import Annotations, Answers, digest_of_columns
@@ -369,6 +369,12 @@ class ScaleTables:
             found.append(f"no interval for {listing(single)}: the variance cannot be estimated from one {what}")
         if self.how.repeats == "each" and self.whole.has_repeats:
             found.append("each repeat counts as an annotator, so intervals for random raters are too narrow")
+        two = [who for who, names in (("humans", self.humans), ("judges", self.judges)) if len(names) == 2]
+        if two and self.raters == "random" and self.how.method == "jackknife":
+            found.append(
+                f"intervals are for other {' and '.join(two)} of the same kind; two are too few, so that they can span "
+                "the whole range: use raters='fixed' for these"
+            )
         if self.by is not None and self.how.by is None:
             found.append(
                 f"items are split by their column '{self.by}'; choose another with by=..., or none with by='{NO_SPLIT}'"
@@ -487,7 +493,8 @@ class ScaleTables:
         for (benchmark, items), judge in itertools.product(self.benchmarks if self.humans else (), judges):
             place = {"benchmark": benchmark, "judge": judge}
             for measure, found in self.align(judge, items).items():
-                rows += found.rows([{**place, "scale": scale, "measure": measure} for scale in self.scales])
+                places = [{**place, "scale": scale, "measure": measure} for scale in self.scales]
+                rows += found.rows(places, HIGHEST.get(measure))
                 if measure == "icc":
                     differences += self.compare(found, place)
         return rows, differences
@@ -608,7 +615,7 @@ class ScaleTables:
             for measure, statistic, transform in OF_TWO_MEANS[:2]:
                 values = [Value([(scale, names), (scale, self.judges)], statistic) for names in members.values()]
                 found = self._estimate(values, items, transform, (left_out, self.judges))
-                rows += _group_rows({**place, "measure": measure}, members, found)
+                rows += _group_rows({**place, "measure": measure}, members, found, HIGHEST.get(measure))
             if several:
                 panels = [self._panel(scale, names, "A,k") for names in several.values()]
                 found = self._estimate(panels, items, "fisher", list(several.values()))
@@ -625,7 +632,7 @@ class ScaleTables:
                 values = [Value([(scale, self.humans), ((scale, v), [judge])], statistic) for v in varied]
                 found = self._estimate(values, every, transform, (self.humans,))
                 place = {"judge": judge, "scale": scale, "measure": measure}
-                rows += found.rows([{**place, name: value} for value in varied])
+                rows += found.rows([{**place, name: value} for value in varied], HIGHEST.get(measure))
                 if self.baseline in varied:
                     others = [value for value in varied if value != self.baseline]
                     pairs = [(varied.index(value), varied.index(self.baseline)) for value in others]
@@ -708,11 +715,11 @@ class Found:
     values: Estimates
     n: tuple[int, ...]
 
-    def rows(self, places: Sequence[Row]) -> list[Row]:
-        """Return a row for each value."""
+    def rows(self, places: Sequence[Row], highest: float | None = None) -> list[Row]:
+        """Return a row for each value; no interval is above the highest possible value."""
+        each = self.values if highest is None else [bounded(self.values, i, highest) for i in range(len(self.n))]
         return [
-            {**place, "found": one, **one.row(), "n": n}
-            for place, one, n in zip(places, self.values, self.n, strict=True)
+            {**place, "found": one, **one.row(), "n": n} for place, one, n in zip(places, each, self.n, strict=True)
         ]
 
     def minus(self, pairs: Sequence[tuple[int, int]], places: Sequence[Row]) -> list[Row]:
@@ -775,6 +782,9 @@ OF_TWO_MEANS: tuple[tuple[str, StatisticOf, Transform], ...] = (
 )
 """The measures of the mean human label and the mean label of judges."""
 
+HIGHEST = {"nmae": 1.0}
+"""The highest value of a measure: a distance of labels is at most the range."""
+
 
 def _number_of_items(statistic: PanelStatistic, moments: Floats) -> int:
     """The items of a value; of an average over judges those of the judge with the fewest."""
@@ -809,12 +819,16 @@ def _fisher_scale(found: Estimates) -> Estimates:
     )  # fmt: skip
 
 
-def _group_rows(place: Row, groups: Mapping[str, list[str]], found: Found) -> list[Row]:
+def _group_rows(
+    place: Row, groups: Mapping[str, list[str]], found: Found, highest: float | None = None
+) -> list[Row]:  # fmt: skip
     """A row for each group, and one for each pair: the first minus the second."""
     names = list(groups)
     pairs = list(itertools.combinations(range(len(names)), 2))
     each = [{**place, "group": name, "annotators": len(groups[name])} for name in names]
-    return found.rows(each) + found.minus(pairs, [{**place, "group": f"{names[a]} - {names[b]}"} for a, b in pairs])
+    return found.rows(each, highest) + found.minus(
+        pairs, [{**place, "group": f"{names[a]} - {names[b]}"} for a, b in pairs]
+    )
 
 
 def _range(name: str, ranges: Mapping[str, tuple[float, float]] | None) -> tuple[float, float]:

@@ -202,6 +202,8 @@ def judge_comparisons(found: Any) -> list[str]:
         answer = _COMPARED[row["closer"]].format(row["without"])
         if row["closer"] == "yes" and row["without"] is None:
             answer += f". A copy of {whose} labels would get the same result"
+        if row["closer"] == "undecided" and (row["low"] > 0 or row["high"] < 0):
+            answer += f" ({row['test']} test, adjusted {p_value(row['p_adjusted'])}; the interval is not adjusted)"
         change = f"{_titled(row['title'])} with humans minus that among humans = {_signed_number(row)}"
         lines.append(f"{_place(row)}{row['judge']}: {change}; {answer}.")
     if rows.height > MOST_COMPARISONS:
@@ -477,12 +479,22 @@ def repeats_sentences(found: Any) -> list[str]:
     return lines
 
 
+MOST_JUDGES = 6
+"""Largest number of judges whose agreement is in the sentence on a single judge."""
+
+
 def one_judge_sentence(found: Any) -> list[str]:
     """The agreement of humans with a single judge, if there are several judges: their mean hides single errors."""
     rows = _pooled(found.alignment, ONE_JUDGE).filter(scale=found.best)
     if not rows.height:
         return []
-    start = f"A single judge on {found.best}: ICC(A,1) {scale_number(rows.row(0, named=True))}"
+    each = _pooled(found.alignment).filter(pl.col("judge").is_in(found.judges), scale=found.best, measure="icc")
+    values = [
+        f"{row['judge']} {'not estimable' if row['estimate'] is None else said(row['estimate'])}"
+        for row in each.iter_rows(named=True)
+    ]
+    names = f" ({', '.join(values)})" if 0 < each.height <= MOST_JUDGES else ""
+    start = f"A single judge on {found.best}{names}: ICC(A,1) {scale_number(rows.row(0, named=True))}"
     if len(found.judges) < 3 and found.raters == "random":
         return [f"{start}; two judges are too few to estimate the variation among judges."]
     return [f"{start}{minus_others(_pooled(found.differences, ONE_JUDGE).filter(scale=found.best))}."]

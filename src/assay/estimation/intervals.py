@@ -333,6 +333,16 @@ class Estimates:
         """Whether there are resamples, from which intervals are made."""
         return bool(len(self.replicates) or len(self.leave_one_out))
 
+    def reach(self, i: int) -> tuple[float, float]:
+        """The distances of the ends of a jackknife interval below and above a value, in standard errors."""
+        from scipy.special import stdtrit
+
+        if self._spreads is None:
+            t = float(stdtrit(max(self.n_units - 1, 1), (1 + self.confidence) / 2))
+            return t, t
+        below, above = self._spreads.reach(np.full(len(self), (1 - self.confidence) / 2))
+        return float(below[i]), float(above[i])
+
     def at_level(self, level: float) -> Estimates:
         """The same values with intervals at another level."""
         if level == self.confidence or not self.resampled:

@@ -13,7 +13,7 @@ as its score. A person is held against the other people just as a judge is, so t
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -35,11 +35,14 @@ from assay.ideas import words
 from assay.ideas.choices import MapSettings
 from assay.reporting import pictures
 from assay.similarity.protocol import Similarity
-from assay.similarity.registry import as_similarity
+from assay.similarity.registry import as_similarity, signed_similarity
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
+
+LEAST_SHARED = 2
+"""Least number of shared items that ``min_items`` can be."""
 
 MOST_MOVED = 4_000
 """Comparisons of a judge's answers with people of other items: their mean is then known to .01 or better."""
@@ -193,12 +196,19 @@ def annotator_similarity(labels: Annotations | Chunks, settings: MapSettings) ->
     labels = labels.in_memory("annotator_similarity")
     _refuse_other_labels(labels)
     similarity = as_similarity(settings.similarity)
+    settings = replace(settings, similarity=signed_similarity(similarity))
     answers = _TextAnswers.of(labels, similarity)
     rows, estimates, how, gone = answers.rows(labels, settings)
     if not rows:
+        most = answers.most_shared
+        advice = "lower min_items=..., or read more labels"
+        if most < LEAST_SHARED:
+            advice = (
+                "annotators are compared over several items, such as prompts, that each of them answers. For texts "
+                "about one prompt, collect odd-one-out choices, and compare the authors of the texts with authors=..."
+            )
         raise DesignError(
-            f"no annotator shares {settings.min_items} items with two other humans; lower min_items=..., or read "
-            "more labels"
+            f"no annotator shares {settings.min_items} items with two other humans (the most is {most}); {advice}"
         )
     pairs = answers.pairs([row["annotator"] for row in rows])
     positions, stress = _map(pairs, rows)
@@ -303,6 +313,11 @@ class _TextAnswers:
                 if len(others) > 1:
                     found[f, item] = _compare_with(alike[i, others], alike[np.ix_(others, others)])
         return found
+
+    @property
+    def most_shared(self) -> int:
+        """The largest number of items that an annotator shares with two other humans."""
+        return max((int(np.isfinite(mine[:, 0]).sum()) for mine in self.closeness), default=0)
 
     def rows(
         self, labels: Annotations, settings: MapSettings

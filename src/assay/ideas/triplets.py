@@ -497,7 +497,8 @@ def similarity_by_authors(
     -------
     polars.DataFrame
         ``authors`` (``people and models``, or ``people and people − people and models``), ``estimate``, ``low``,
-        ``high``, ``n`` (pairs; of a difference those of both), ``reason``. Empty for one author and for more than six.
+        ``high`` (of a mean between 0 and 1), ``n`` (pairs; of a difference those of both), ``reason``. Empty for one
+        author and for more than six.
 
     Examples
     --------
@@ -518,13 +519,13 @@ def similarity_by_authors(
             means[pair] = _without_each(first[mine], second[mine], share[mine], len(code)), int(mine.sum())
     used = np.unique(np.concatenate([first, second]))
     about = (code, used, names, confidence)
-    rows = [_row_of_authors(_both(pair, names), pair, value, n, *about) for pair, (value, n) in means.items()]
+    rows = [_row_of_authors(_both(pair, names), pair, value, n, *about, 0.0) for pair, (value, n) in means.items()]
     for (a, b), (value, n) in means.items():
         for one in (a, b) if a != b else ():
             if (one, one) in means:
                 own, more = means[one, one]
                 line = f"{_both((one, one), names)} − {_both((a, b), names)}"
-                rows.append(_row_of_authors(line, (a, b), own - value, more + n, *about))
+                rows.append(_row_of_authors(line, (a, b), own - value, more + n, *about, -1.0))
     return pl.DataFrame(rows, schema=_BY_AUTHORS, orient="row")
 
 
@@ -543,9 +544,9 @@ def _without_each(first: Ints, second: Ints, share: Floats, n_texts: int) -> Flo
 
 def _row_of_authors(
     line: str, pair: tuple[int, int], value: Floats, n: int, code: Ints, used: Ints, names: Sequence[str],
-    confidence: float,
+    confidence: float, lowest: float,
 ) -> tuple[str, float, float | None, float | None, int, str | None]:  # fmt: skip
-    """A mean or a difference with its interval."""
+    """A mean or a difference with its interval, which ends at the lowest possible value and at 1."""
     from scipy.special import stdtrit
 
     variance, least = 0.0, len(used)
@@ -560,4 +561,4 @@ def _row_of_authors(
     if not np.isfinite(variance) or variance == 0:
         return line, float(value[0]), None, None, n, "the pairs are of too few texts, or have the same value"
     half = float(stdtrit(least - 1, (1 + confidence) / 2)) * variance**0.5
-    return line, float(value[0]), float(value[0]) - half, float(value[0]) + half, n, None
+    return line, float(value[0]), max(float(value[0]) - half, lowest), min(float(value[0]) + half, 1.0), n, None

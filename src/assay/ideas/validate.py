@@ -53,6 +53,7 @@ from assay.statistics.comparisons.odd_one_out import (
     correlation,
     correlations,
     mean_half_correlation,
+    mean_ranks,
     step_to_whole,
 )
 from assay.statistics.comparisons.round_robin import (
@@ -96,6 +97,12 @@ LOW_AGREEMENT = 0.3
 
 POWER = 0.8
 """Power for the numbers of further texts and judgments."""
+
+EQUAL = 1e-9
+"""Largest difference of ρ of measures with the same ranks."""
+
+DIGITS = 12
+"""Values are equal if they are so when rounded to this number of digits: the order of sums does not rank pairs."""
 
 MOST_TIMES = 20
 """Largest factor of the existing texts or judgments for which a number is reported."""
@@ -204,7 +211,7 @@ class SimilarityValidation(ResultOfRows):
         if measures.height > len(lines):
             lines.append(f"{counted(measures.height - len(lines), 'more measure')} in the table.")
         top = measures.row(0, named=True)
-        if self.verdicts[top["measure"]].verdict in words.BEATS_BASELINES:
+        if self.verdicts[top["measure"]].verdict in (*words.BEATS_BASELINES, "baseline"):
             lines += words.comparison_lines(top, measures.slice(1).filter(pl.col("estimate").is_not_nan()))
         return (*lines, *self._variants_compared(measures), *words.ceiling_line(*ceilings))
 
@@ -298,7 +305,8 @@ def validate_similarity(labels: Annotations | Chunks, settings: ValidateSettings
             "of judges"
         )
     check_values(found, pairs)
-    return _MeasureComparison.of(experts, pairs, [*found, *pairs.baselines()], settings, above).result(table)
+    measures = [*found, *pairs.baselines()]
+    return _MeasureComparison.of(experts, pairs, measures, settings, above).result(table, len(judges))
 
 
 @dataclass(frozen=True, eq=False)
@@ -410,8 +418,8 @@ class _MeasureComparison:
             found[best] = optimism
         return found
 
-    def result(self, labels: Annotations) -> SimilarityValidation:
-        """The whole result."""
+    def result(self, labels: Annotations, n_judges: int) -> SimilarityValidation:
+        """The whole result; the choices of judges are measures."""
         s = self.settings
         ceiling = self.ceiling()
         p = self.permutation_p()
@@ -433,7 +441,7 @@ class _MeasureComparison:
         ]  # fmt: skip
         asked = len(self.measures) - len(self.baselines)
         run = Run(
-            "validate-similarity", s, data, {**self.experts.facts, "measures": asked}, how,
+            "validate-similarity", s, data, {**self.experts.facts, "judges": n_judges, "measures": asked}, how,
             (*self.experts.exclusions, *self.excluded), tuple(f"{m.name}: {m.about}" for m in self.measures if m.about),
             cautions=tuple(cautions),
         )  # fmt: skip
@@ -462,12 +470,20 @@ class _MeasureComparison:
         found = {}
         for i, adjusted in zip(self.shown, holm.tolist(), strict=True):
             one = self.measures[i]
-            # Shared words are not compared with themselves.
-            baselines = [(self.measures[j].name, self.influences[j]) for j in self.baselines
-                      if not (one.name == "words" and np.array_equal(self.values[i], self.values[j]))]  # fmt: skip
+            # A measure that ranks all pairs as a baseline does, as "words" does, is not compared with itself.
+            same = [j for j in self.baselines if self._same_order(i, j)]
+            baselines = [(self.measures[j].name, self.influences[j]) for j in self.baselines if j not in same]
             of = replace(self.influences[i], value=float(self.rho[i] - self.shift[i]))
-            found[one.name] = decide(of, adjusted, baselines, ceiling, self.inference, len(self.member))
+            verdict = decide(of, adjusted, baselines, ceiling, self.inference, len(self.member))
+            found[one.name] = verdict.of_baseline(self.measures[same[0]].name) if same else verdict
         return found
+
+    def _same_order(self, i: int, j: int) -> bool:
+        """Whether two measures rank all pairs in the same order, ties included."""
+        if not abs(self.rho[i] - self.rho[j]) < EQUAL:
+            return False
+        one, other = (mean_ranks(np.round(self.values[k], DIGITS)) for k in (i, j))
+        return np.array_equal(one, other)
 
     # -- rows -----------------------------------------------------------------------------------
 
@@ -865,6 +881,8 @@ class MeasureVerdict:
         Baseline measures that it is not significantly better than.
     needed : FurtherData or None
         Further data for a conclusive verdict, if undecided.
+    same : str or None
+        The baseline measure that it equals. It is not compared with that, so that it cannot be valid.
     """
 
     verdict: SimilarityVerdict
@@ -873,12 +891,23 @@ class MeasureVerdict:
     beaten_by: tuple[str, ...] = ()
     needed: FurtherData | None = None
     constant: bool = field(default=False)
+    same: str | None = None
+
+    def of_baseline(self, name: str) -> MeasureVerdict:
+        """The verdict on a measure that equals a baseline."""
+        if self.verdict in words.BEATS_BASELINES:
+            return replace(self, verdict="baseline", needed=None, same=name)
+        return replace(self, same=name)
 
     def sentence(self, row: Mapping[str, Any]) -> str:
         """The verdict in a sentence, with the numbers of the measure's row."""
         reasons = words.verdict_reasons(self.p, ALPHA, self.beaten_by)
         needed = "" if self.needed is None else str(self.needed)
-        return words.verdict_line(row, self.verdict, self.share, reasons, needed, MOST, constant=self.constant)
+        if self.needed == FurtherData(None, None) and self.p <= ALPHA and self.beaten_by:
+            needed = words.inseparable_line(self.beaten_by, MOST_TIMES)
+        return words.verdict_line(
+            row, self.verdict, self.share, reasons, needed, MOST, constant=self.constant, same=self.same
+        )
 
 
 def decide(
@@ -916,10 +945,12 @@ def decide(
         return MeasureVerdict("low", share, p, beaten_by)
     more = [of.plus(one, -1.0) for name, one in baselines if name in beaten_by]
     # The hardest of the tests against permutation and baselines decides, or the test of at most half of the ceiling.
-    needed = _smaller_need(
-        numbers_needed([of, *more], inference, ceiling, n_choices),
-        numbers_needed([half], inference, ceiling, n_choices),
-    )
+    needed = numbers_needed([of, *more], inference, ceiling, n_choices)
+    if p > ALPHA:
+        # A measure that is better than permuted texts is not low: the number must be too small to demonstrate that.
+        better = numbers_needed([of], inference, ceiling, n_choices)
+        low = numbers_needed([half], inference, ceiling, n_choices)
+        needed = _smaller_need(needed, _below(low, better))
     return MeasureVerdict("undecided", share, p, beaten_by, needed)
 
 
@@ -955,6 +986,14 @@ def _errors_to_show(among: Floats) -> Floats:
     """Distance of a contrast from 0, in standard errors, for significance with that power."""
     df = np.array([degrees(int(one)) for one in among])
     return np.asarray(stdtrit(df, 1 - ALPHA) + stdtrit(df, POWER))
+
+
+def _below(one: FurtherData, other: FurtherData) -> FurtherData:
+    """The numbers of each kind that are smaller than the other's."""
+    return FurtherData(*(
+        a if a is not None and (b is None or a < b) else None
+        for a, b in ((one.texts, other.texts), (one.judgments, other.judgments))
+    ))  # fmt: skip
 
 
 def _smaller_need(one: FurtherData, other: FurtherData) -> FurtherData:

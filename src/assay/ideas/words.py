@@ -13,7 +13,9 @@ from assay.errors import counted
 from assay.estimation.intervals import Estimate
 from assay.reporting.tables import estimated, interval, p_value, said, signed
 
-SimilarityVerdict = Literal["valid", "partly_valid", "partly_valid_undecided", "low", "undecided", "not_testable"]
+SimilarityVerdict = Literal[
+    "valid", "partly_valid", "partly_valid_undecided", "low", "undecided", "not_testable", "baseline"
+]
 """Codes for the validity of a similarity measure."""
 
 BEATS_BASELINES: tuple[SimilarityVerdict, ...] = ("valid", "partly_valid", "partly_valid_undecided")
@@ -31,9 +33,12 @@ MOST_SENTENCES = 6
 
 def verdict_line(
     row: Mapping[str, Any], verdict: SimilarityVerdict, share: float, reasons: Sequence[str], needed: str,
-    bound: float, *, constant: bool,
+    bound: float, *, constant: bool, same: str | None = None,
 ) -> str:  # fmt: skip
-    """The verdict on one measure, with the numbers of its row; ``bound`` is the share of the ceiling to exceed."""
+    """The verdict on one measure, with the numbers of its row.
+
+    ``bound`` is the share of the ceiling to exceed, ``same`` the baseline that the measure equals.
+    """
     name, percent = row["measure"], f"{100 * bound:g}%"
     rho = f"ρ = {estimated(row['estimate'], row['low'], row['high'])} ({counted(row['n'], 'pair')})"
     ceiling = f"{said(share)} of the noise ceiling"
@@ -48,6 +53,10 @@ def verdict_line(
     if verdict == "partly_valid_undecided":
         undecided = f"{percent} of the noise ceiling undecided"
         return f"{name}: partly valid (beats the baselines; {undecided}): {rho}, {ceiling}.{more}"
+    if verdict == "baseline":
+        return f"{name}: baseline (it equals {same}, so that its validity is not tested): {rho}, {ceiling}."
+    if same is not None:
+        why += f"; not compared with {same}, which it equals"
     if verdict == "low":
         return f"{name}: low (baselines not beaten, at most half of the noise ceiling): {rho}{why}."
     return f"{name}: undecided: {rho}{why}.{more}"
@@ -71,6 +80,14 @@ def needed_line(texts: int | None, judgments: int | None, most_times: int) -> st
         return f"Up to {most_times} times as many texts or judgments are unlikely to give a conclusive verdict."
     one = len(parts) == 1 and 1 in (texts, judgments)
     return f"{' or '.join(parts)} {'is' if one else 'are'} needed.".capitalize()
+
+
+def inseparable_line(baselines: Sequence[str], most_times: int) -> str:
+    """No number of texts or judgments would demonstrate that a measure is better than these baselines."""
+    return (
+        f"Up to {most_times} times as many texts or judgments are unlikely to show that it is better than "
+        f"{' or '.join(baselines)}."
+    )
 
 
 def no_agreement_line(again: Mapping[str, Any], *, low: bool) -> str:

@@ -6,12 +6,14 @@ A *rating set* contains one rater's votes on one item and one pair of systems, o
     consistency  c = 0 if the set contains −1 and 1, the mean of |r| otherwise      (equation 4)
     strength     the mean of r                                                       (equation 7)
 
-Sets with only ties have c = 0, as inconsistent sets do; they are counted separately.
+Sets with only ties have c = 0, as inconsistent sets do; they are counted separately. A set with a single vote cannot be
+inconsistent, so that it has no consistency.
 """
 
 from __future__ import annotations
 
 import itertools
+import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, ClassVar, NamedTuple
@@ -23,10 +25,10 @@ from assay.data.annotations import Annotations
 from assay.data.chunked.chunks import Chunks
 from assay.data.columns import natural
 from assay.errors import DesignError, counted
-from assay.estimation.intervals import Estimate, Estimates, Transform
+from assay.estimation.intervals import Estimate, Estimates, Transform, missing
 from assay.estimation.options import question
 from assay.estimation.resampling import Mean, add_rows, estimate_sums
-from assay.estimation.result import ResultOfRows, Run
+from assay.estimation.result import Exclusion, ResultOfRows, Run
 from assay.estimation.statistic import Floats
 from assay.preference import words
 from assay.preference.votes import STRATA, Choose, SetMeasure, SetSettings, Votes, Who, strata, weight
@@ -52,13 +54,14 @@ class RatingSets(ResultOfRows):
     measure : {"consistency", "strength"}
     rows : polars.DataFrame
         One row per pair of systems, rater (humans together, each judge, or each annotator) and bin: ``first``,
-        ``second`` (the pair), ``who``, ``bin``, ``estimate``, ``low``, ``high``, ``sets`` (their number), ``votes``,
-        ``one_sided``, ``mixed``, ``all_ties`` (shares of the sets), ``unanimous`` (share of the sets with every vote
-        for the same system: perfectly consistent), ``reason``. Strength is −1 if every vote is for the first of the
+        ``second`` (the pair), ``who``, ``bin``, ``estimate``, ``low``, ``high``, ``sets`` (their number; of consistency
+        those with at least two votes), ``votes``, ``one_sided``, ``mixed``, ``all_ties`` (shares of the sets),
+        ``unanimous`` (share of the sets with every vote for the same system: perfectly consistent), ``reason``.
+        Strength is −1 if every vote is for the first of the
         pair, 1 if every vote is for the second.
     sets : polars.DataFrame
-        One row per rating set: ``item``, ``annotator``, ``kind``, ``first``, ``second``, ``n``, ``consistency``,
-        ``strength``, ``set`` (one of "one-sided", "mixed", "all ties"), and ``bin``.
+        One row per rating set: ``item``, ``annotator``, ``kind``, ``first``, ``second``, ``n``, ``consistency``
+        (null for one vote), ``strength``, ``set`` (one of "one-sided", "mixed", "all ties"), and ``bin``.
     trend : mapping of who to Estimate
         The value in the highest bin minus that in the lowest, over all pairs, under the same resamples.
     saving : mapping of who to Estimate
@@ -106,7 +109,9 @@ class RatingSets(ResultOfRows):
             .then(bool(raters & {"judges", "annotators"}))
             .otherwise(bool(raters & {"humans", "annotators"}))
         )
-        sets = self.sets.filter(included).with_columns(who=who, value=pl.col(self.measure).round(9))
+        sets = self.sets.filter(included & pl.col(self.measure).is_not_null()).with_columns(
+            who=who, value=pl.col(self.measure).round(9)
+        )
         key = ["first", "second", "who", "bin"]
         found = sets.group_by(*key, "value").agg(sets=pl.len().cast(pl.Int64))
         found = found.with_columns(share=pl.col("sets") / pl.col("sets").sum().over(key))
@@ -119,7 +124,7 @@ class RatingSets(ResultOfRows):
         values = self.values
         key = ["first", "second", "who", "bin"]
         bars = values.select(key).unique(maintain_order=True).head(pictures.MOST_ROWS)
-        several = values.select("first", "second").n_unique() > 1
+        several = self.sets.select("first", "second").n_unique() > 1
         ax = pictures.axes(ax, height=1.6 + 0.27 * max(bars.height, 2))
         levels = values["value"].unique().sort().to_list()
         left = np.zeros(bars.height)
@@ -210,28 +215,36 @@ def consistency(labels: Annotations | Chunks, settings: SetSettings) -> RatingSe
     groups = list(_groups(sets, settings.who, bins))
     if not groups:
         raise DesignError(f"no votes by who={settings.who}")
-    value = sets[measure].to_numpy()
-    inside = np.stack([g.inside for g in groups], axis=1)
+    known = sets[measure].is_not_null().to_numpy()
+    value = sets[measure].fill_null(0.0).to_numpy()
+    inside = np.stack([g.inside & known for g in groups], axis=1)
+    some = [i for i in range(len(groups)) if inside[:, i].any()]
     moments = np.concatenate([np.where(inside, value[:, None], 0.0), inside], axis=1).astype(float)
     units = votes.units(moments.shape[1])
     sums = add_rows(moments, units.of_item[sets["_item"].to_numpy()], units.n)
     # Each mean is resampled over its own items; a difference of bins uses the same resamples for both.
     alone = [_group_mean(sums[:, [i, i + len(groups)]], settings, measure, units.name) for i in range(len(groups))]
-    found = estimate_sums(Mean(), sums, settings, n_items=votes.n_items, unit=units.name, transform=_SCALES[measure])
-    rows = [_row(g, sets) | one.row() | {"reason": one.reason} for g, one in zip(groups, alone, strict=True)]
-    run = Run(
-        "consistency", settings, votes.data, votes.facts, found.describe_interval(), votes.exclusions,
-        cautions=_cautions(sets),
-    )  # fmt: skip
+    rows = [_row(g, sets.filter(pl.Series(g.inside & known))) | one.row() | {"reason": one.reason}
+            for g, one in zip(groups, alone, strict=True)]  # fmt: skip
+    trends: dict[str, Estimate] = {}
+    how = ""
+    if some:
+        columns = [*some, *(i + len(groups) for i in some)]
+        found = estimate_sums(
+            Mean(), sums[:, columns], settings, n_items=votes.n_items, unit=units.name, transform=_SCALES[measure]
+        )
+        trends, how = _trends([groups[i] for i in some], found, low_to_high), found.describe_interval()
+    run = Run("consistency", settings, votes.data, votes.facts, how, (*votes.exclusions, *_single_votes(sets, measure)))
     return RatingSets(
-        measure, pl.DataFrame(rows, schema=_SCHEMA), sets.drop("_item"), _trends(groups, found, low_to_high), saving,
-        run, tuple(alone),
-    )  # fmt: skip
+        measure, pl.DataFrame(rows, schema=_SCHEMA), sets.drop("_item"), trends, saving, run, tuple(alone)
+    )
 
 
 def _group_mean(sums: Floats, settings: SetSettings, measure: SetMeasure, unit: str) -> Estimate:
     """The mean of one group, from the items with a set in it."""
     mine = sums[sums[:, 1] > 0]
+    if not len(mine):
+        return missing(words.SINGLE_VOTES)
     return estimate_sums(Mean(), mine, settings, unit=unit, transform=_SCALES[measure])[0]
 
 
@@ -252,7 +265,10 @@ def _savings(sets: pl.DataFrame, votes: Votes, settings: SetSettings) -> dict[st
     for group in _groups(sets.with_columns(bin=pl.lit(None, pl.String)), settings.who, []):
         if group.who in found:
             continue
-        mine = sets.filter(pl.Series(group.inside))
+        mine = sets.filter(pl.Series(group.inside) & (pl.col("n") > 1))
+        if not mine.height:
+            found[group.who] = missing(words.SINGLE_VOTES)
+            continue
         items = mine.select("_item", "first", "second", "_by").unique(maintain_order=True)
         chance = items.with_columns(chance=pl.Series(chances(items["_by"].to_numpy(), settings.share, settings.choose)))
         mine = mine.join(chance, on=["_item", "first", "second", "_by"], maintain_order="left")
@@ -287,7 +303,8 @@ def _sets(votes: Votes, by: str | None) -> pl.DataFrame:
     return (
         table.group_by(key, maintain_order=True)
         .agg(
-            n=pl.len().cast(pl.Int64), consistency=pl.when(mixed).then(0.0).otherwise(pl.col("r").abs().mean()),
+            n=pl.len().cast(pl.Int64),
+            consistency=pl.when(pl.len() > 1).then(pl.when(mixed).then(0.0).otherwise(pl.col("r").abs().mean())),
             strength=pl.col("r").mean(),
             set=pl.when(mixed).then(pl.lit("mixed")).when(ties).then(pl.lit("all ties")).otherwise(pl.lit("one-sided")),
         )
@@ -349,12 +366,16 @@ def _groups(sets: pl.DataFrame, who: Sequence[Who], bins: list[str]) -> Iterator
                     yield _SetGroup(pair, name, one, inside)
 
 
-def _row(group: _SetGroup, sets: pl.DataFrame) -> dict[str, object]:
-    mine = sets.filter(pl.Series(group.inside))
+def _row(group: _SetGroup, mine: pl.DataFrame) -> dict[str, object]:
+    """The counts and shares of a group from the sets that count; NaN if there is none."""
     first, second = group.pair or (None, None)
-    shares = {k.replace("-", "_").replace(" ", "_"): float((mine["set"] == k).mean()) for k in KINDS}  # type: ignore[arg-type]
+
+    def share(of: pl.Series) -> float:
+        return float(of.mean()) if mine.height else math.nan  # type: ignore[arg-type]
+
+    shares = {k.replace("-", "_").replace(" ", "_"): share(mine["set"] == k) for k in KINDS}
     return {"first": first, "second": second, "who": group.who, "bin": group.bin, "sets": mine.height,
-            "votes": int(mine["n"].sum()), **shares, "unanimous": float((mine["strength"].abs() == 1).mean())}  # type: ignore[arg-type]  # fmt: skip
+            "votes": int(mine["n"].sum()), **shares, "unanimous": share(mine["strength"].abs() == 1)}  # fmt: skip
 
 
 def _trends(groups: list[_SetGroup], found: Estimates, bins: list[str]) -> dict[str, Estimate]:
@@ -371,15 +392,15 @@ def _trends(groups: list[_SetGroup], found: Estimates, bins: list[str]) -> dict[
     return trends
 
 
-def _cautions(sets: pl.DataFrame) -> tuple[str, ...]:
-    """Caution about sets with one vote, which are never inconsistent."""
-    single = int((sets["n"] == 1).sum())
-    if not single:
+def _single_votes(sets: pl.DataFrame, measure: SetMeasure) -> tuple[Exclusion, ...]:
+    """The sets without a consistency."""
+    if measure != "consistency":
         return ()
-    return (
-        f"{single:,} of {counted(sets.height, 'rating set')} have one vote and cannot be inconsistent: their "
-        "consistency is 1, or 0 for a tie.",
-    )
+    single = sets.filter(pl.col("n") == 1)
+    kinds = {"humans": single.filter(kind="human").height, "judges": single.filter(kind="judge").height}
+    of = ", ".join(f"{n:,} of {whose}" for whose, n in kinds.items() if n)
+    found = Exclusion("rating set", single.height, f"one vote cannot be inconsistent ({of})")
+    return (found,) if single.height else ()
 
 
 # -- Ratings saved if items are chosen by separability ---------------------------------------------

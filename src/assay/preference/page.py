@@ -129,7 +129,7 @@ def sweep_parts(found: SeparabilitySweep) -> tuple[Part, ...]:
 def position_parts(found: PositionBias) -> tuple[Part, ...]:
     """Shares of choices by place, and consistency over both orders."""
     place = [c for c in ("criterion",) if found.shares["criterion"].null_count() < found.shares.height]
-    columns = ("annotator", "place", "estimate", "low", "high", "chance", "difference", "n", "ties")
+    columns = ("annotator", "place", "estimate", "low", "high", "chance", "difference", "p_adjusted", "n", "ties")
     shares = filled(found.shares.select(*place, *columns), found.counted)
     frames = [("Share of choices by the place of a text.", shares)]
     if found.consistency.height:
@@ -140,7 +140,7 @@ def position_parts(found: PositionBias) -> tuple[Part, ...]:
         (f"Share of choices by place, {places} texts", partial(found.plot, places=places))
         for places in sorted({round(1 / chance) for chance in found.shares["chance"]})
     )
-    lines = (words.position_verdict(found.biased), *found.cautions)
+    lines = (words.position_verdict(found.biased, found.n_tests), *found.cautions)
     return (Part("Position bias", lines, tuple(frames), draws, tuple(map(str, found.exclusions))),)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -14,7 +15,7 @@ from assay.data.annotations import Annotations, digest_of_columns
 from assay.data.chunked.chunks import Chunks
 from assay.data.ratings import cluster_codes
 from assay.errors import DataError, DesignError, listing
-from assay.estimation.intervals import Estimate, same_share
+from assay.estimation.intervals import Estimate, EstimateByRule, adjust_p, same_share
 from assay.estimation.options import question
 from assay.estimation.resampling import Mean, Units, add_rows, estimate_sums
 from assay.estimation.result import Exclusion, Result, Run, fingerprint_with
@@ -30,7 +31,9 @@ PLACES = {"preference": 2, "odd-one-out": 3}
 """Number of texts shown together, by scale."""
 
 _NAMES = {2: ("first", "second"), 3: ("first", "second", "third")}
-_SHARES = ("criterion", "annotator", "kind", "place", "estimate", "low", "high", "chance", "difference", "n", "ties")
+_SHARES = (
+    "criterion", "annotator", "kind", "place", "estimate", "low", "high", "chance", "difference", "p", "n", "ties"
+)  # fmt: skip
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,8 +45,9 @@ class PositionBias(Result):
     shares : polars.DataFrame
         One row per annotator and place: ``criterion``, ``annotator``, ``kind``, ``place`` (first, second,
         third), ``estimate`` (the share of choices, 0-1), ``low``, ``high``, ``chance`` (1/2 or 1/3),
-        ``difference`` (estimate minus chance), ``n`` (choices), ``ties`` (labels without a choice), ``reason``
-        (for a missing interval). With two places only the first has a row; the second share is the complement.
+        ``difference`` (estimate minus chance), ``p`` (of chance), ``p_adjusted`` (Holm, over all rows; the
+        intervals are not adjusted), ``n`` (choices), ``ties`` (labels without a choice), ``reason`` (for a missing
+        interval). With two places only the first has a row; the second share is the complement.
     consistency : polars.DataFrame
         One row per annotator with labels of both orders: ``estimate`` is the share of ``n`` pairs of labels
         that choose the same text (or are both ties).
@@ -78,19 +82,26 @@ class PositionBias(Result):
 
     @property
     def biased(self) -> tuple[str, ...]:
-        """Annotators with a place whose interval does not contain its chance level."""
-        off = (pl.col("low") > pl.col("chance")) | (pl.col("high") < pl.col("chance"))
-        known = self.shares.filter(pl.col("low").is_not_nan())
-        return tuple(known.filter(off)["annotator"].unique(maintain_order=True).to_list())
+        """Annotators with a place whose share differs significantly from chance, adjusted for all tested shares."""
+        settings: PositionSettings = self.run.settings  # type: ignore[assignment]
+        # A column of NaN and null: neither is significant.
+        found = self.shares.filter(pl.col("p_adjusted").fill_null(1.0) <= 1 - settings.confidence)
+        return tuple(found["annotator"].unique(maintain_order=True).to_list())
+
+    @property
+    def n_tests(self) -> int:
+        """Number of shares that were tested."""
+        return int(self.shares["p"].is_not_nan().sum())
 
     def sentences(self) -> tuple[str, ...]:
-        """One sentence for each annotator and place, and one for consistency."""
-        return words.position_lines(self.shares, self.consistency)
+        """One sentence for each annotator and place, and one for consistency; of many annotators the notable ones."""
+        return words.position_lines(self.shares, self.consistency, self.biased)
 
     def summary(self) -> str:
-        """The shares and consistency of each annotator in sentences."""
+        """Who is biased, then the shares and consistency of each annotator in sentences."""
         reasons = self.shares["reason"].drop_nulls().unique(maintain_order=True)
-        lines = [*self.sentences(), *(f"No interval: {reason}." for reason in reasons)]
+        verdict = [words.position_verdict(self.biased, self.n_tests)] if self.n_tests else []
+        lines = [*verdict, *self.sentences(), *(f"No interval: {reason}." for reason in reasons)]
         return "\n".join([*lines, *self.run.closing()])
 
     def plot(self, ax: Axes | None = None, *, places: int | None = None) -> Axes:
@@ -185,7 +196,7 @@ def position_bias(labels: Annotations | Chunks, settings: PositionSettings) -> P
     if not placed:
         raise DesignError("no label has a chosen place; fill in the column 'position'")
     text = dict.fromkeys(("criterion", "annotator", "kind", "reason"), pl.String)
-    shares = pl.DataFrame([row for row, _ in placed], schema_overrides=text).select(*_SHARES, "reason")
+    shares = _adjusted(pl.DataFrame([row for row, _ in placed], schema_overrides=text).select(*_SHARES, "reason"))
     numbers: dict[str, Any] = {**dict.fromkeys(("estimate", "low", "high"), pl.Float64), "n": pl.Int64}
     both = {**{c: text[c] for c in text if c != "reason"}, **numbers, "reason": pl.String}
     items = pl.concat(used)
@@ -201,6 +212,12 @@ def position_bias(labels: Annotations | Chunks, settings: PositionSettings) -> P
     consistency = pl.DataFrame([row for row, _ in agreed], schema=both)
     estimates = tuple(one for _, one in (*placed, *agreed))
     return PositionBias(shares, consistency, n_items, items.height, tuple(fixed), run, estimates)
+
+
+def _adjusted(shares: pl.DataFrame) -> pl.DataFrame:
+    """The rows with p-values that are adjusted for all of them: every annotator is accused by the same page."""
+    adjusted = pl.Series("p_adjusted", adjust_p(shares["p"].to_numpy(), "holm"))
+    return shares.insert_column(shares.columns.index("p") + 1, adjusted)
 
 
 Row = tuple[dict[str, object], Estimate]
@@ -223,12 +240,32 @@ def _annotator_rows(
 
 
 def _of_equal_units(one: Estimate, sums: Floats, settings: PositionSettings) -> Estimate:
-    """A share; if it is the same in every unit, which resamples cannot show to be certain, with its exact test."""
+    """A share with a test that has a correct level for few units; if it is the same in every unit, an exact one.
+
+    The test is the score test, as in Wilson's interval: the variance is that under the null. The variance at the
+    observed share is too small if a share is extreme, as the most extreme one of many annotators is.
+    """
     used = sums[sums[:, 1] > 0]
     shares = used[:, 0] / used[:, 1]
-    if settings.method == "none" or len(used) < 2 or np.ptp(shares) > 1e-12:
+    if settings.method == "none" or len(used) < 2:
         return one
-    return same_share(float(shares[0]), len(used), settings.confidence)
+    if np.ptp(shares) <= 1e-12:
+        return same_share(float(shares[0]), len(used), settings.confidence)
+    if one.reason is not None:
+        return one
+    n, value = len(used), float(used[:, 0].sum() / used[:, 1].sum())
+    error = math.sqrt(n / (n - 1) * ((used[:, 0] - value * used[:, 1]) ** 2).sum()) / used[:, 1].sum()
+
+    def test(null: float) -> float:
+        from scipy.special import stdtr
+
+        if not 0 < null < 1:
+            return math.nan
+        t = (value - null) / error * math.sqrt(value * (1 - value) / (null * (1 - null)))
+        return float(2 * stdtr(n - 1, -abs(t)))
+
+    return EstimateByRule(one.estimate, one.low, one.high, one.standard_error, one.reason, one.among, one.at,
+                          ends=one.interval, test=test)  # fmt: skip
 
 
 def _has(labels: Annotations, name: str) -> bool:
@@ -286,5 +323,6 @@ def _share_rows(found: Sequence[Estimate], moments: Floats, mine: pl.DataFrame, 
     """A row for each place; only for the first if there are two."""
     n = int(moments[:, places + 1].sum())
     for p, one in enumerate(found[i] for i in range(1 if places == 2 else places)):
-        place = {"place": _NAMES[places][p], "chance": 1 / places, "difference": one.estimate - 1 / places}
+        place = {"place": _NAMES[places][p], "chance": 1 / places, "difference": one.estimate - 1 / places,
+                 "p": one.p(1 / places)}  # fmt: skip
         yield one.row() | place | {"n": n, "ties": mine.height - n, "reason": one.reason}, one

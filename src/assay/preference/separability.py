@@ -44,7 +44,7 @@ from assay.preference.votes import (
 )
 from assay.reporting import pictures
 from assay.similarity.protocol import Similarity
-from assay.similarity.registry import as_similarity
+from assay.similarity.registry import as_similarity, signed_similarity
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -295,8 +295,8 @@ def separability(
         settings = settings if settings.by is not None else replace(settings, by=BENCHMARK)
     labels = labels.in_memory("separability")
     similarity = as_similarity(settings.similarity)
-    if similarity.about:
-        settings = replace(settings, similarity=similarity)  # a signature names the model by its digest
+    # A signature names a model by its digest, and any other similarity by its name, however it was given.
+    settings = replace(settings, similarity=signed_similarity(similarity))
     table, gone = _outputs(labels, settings)
     similarity = similarity.fitted(table["label"].to_list())
     similarities = _OutputSimilarities.of(table, similarity, settings.span)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 import polars as pl
 
@@ -18,6 +18,12 @@ NAMED_PAIRS = 3
 
 MEASURES: Mapping[SetMeasure, str] = {"consistency": "consistency", "strength": "preference strength"}
 """Names of the measures of a rating set."""
+
+NAMED_ANNOTATORS = 12
+"""Above this number of annotators, only judges and annotators with a position bias have sentences."""
+
+SINGLE_VOTES = "every rating set has one vote"
+"""Why a group of rating sets has no consistency."""
 
 SWEPT = {"k": "K", "c": "C"}
 """The paper's letters for the numbers of outputs and comparisons."""
@@ -126,6 +132,9 @@ def rating_set_lines(
     for row in rows.iter_rows(named=True):
         pair = "all pairs" if row["first"] is None else f"{row['first']} and {row['second']}"
         group = f", {row['bin']}" if row["bin"] else ""
+        if not row["sets"]:
+            lines.append(f"{row['who']}, {pair}{group}: {name} not estimable: {row['reason']}.")
+            continue
         lines.append(
             f"{row['who']}, {pair}{group}: mean {name} {said(row['estimate'], 3)} "
             f"{interval(row['low'], row['high'])} ({counted(row['sets'], 'rating set')}; "
@@ -141,7 +150,8 @@ def rating_set_lines(
 
 def _saving_line(who: str, found: Estimate, settings: SetSettings) -> str:
     if math.isnan(found.estimate):
-        return f"{who}: saving not estimable: no vote on the chosen items is consistent."
+        why = SINGLE_VOTES if found.reason == SINGLE_VOTES else "no vote on the chosen items is consistent"
+        return f"{who}: saving not estimable: {why}."
     clear = "" if found.low > 0 or found.high < 0 else "; not significant"
     saved, ends = 100 * found.estimate, (100 * found.low, 100 * found.high)
     how, ends = ("fewer", ends) if saved >= 0 else ("more", (-ends[1], -ends[0]))
@@ -189,9 +199,15 @@ def sweep_lines(rows: pl.DataFrame) -> list[str]:
 # -- position -----------------------------------------------------------------------------------------
 
 
-def position_lines(shares: pl.DataFrame, consistency: pl.DataFrame) -> tuple[str, ...]:
-    """One line for each annotator and place, then one for each annotator that labelled both orders."""
-    lines = []
+def position_lines(shares: pl.DataFrame, consistency: pl.DataFrame, biased: Sequence[str]) -> tuple[str, ...]:
+    """One line for each annotator and place, then one for each annotator that labelled both orders.
+
+    Of more than `NAMED_ANNOTATORS`, only judges and biased annotators have lines.
+    """
+    lines, rest = [], pl.lit(value=False)
+    if shares["annotator"].n_unique() > NAMED_ANNOTATORS:
+        rest = (pl.col("kind") != "judge") & ~pl.col("annotator").is_in(list(biased))
+    others, shares, consistency = shares.filter(rest), shares.filter(~rest), consistency.filter(~rest)
     for row in shares.iter_rows(named=True):
         ends = f" {interval(row['low'], row['high'])}" if math.isfinite(row["low"]) else ""
         lines.append(
@@ -204,15 +220,30 @@ def position_lines(shares: pl.DataFrame, consistency: pl.DataFrame) -> tuple[str
         f"{counted(row['n'], 'pair')}."
         for row in consistency.iter_rows(named=True)
     )
-    return (*lines, *both)
+    return (*lines, *both, *_other_annotators(others))
+
+
+def _other_annotators(shares: pl.DataFrame) -> Iterator[str]:
+    """One line for each place: the range of the shares of annotators that have no lines."""
+    for (criterion, place), rows in shares.group_by("criterion", "place", maintain_order=True):
+        low, high = rows["estimate"].min(), rows["estimate"].max()
+        tested = "no bias detected; " if rows["p"].is_not_nan().any() else ""
+        yield (
+            f"{counted(rows.height, 'other annotator')}{_criterion({'criterion': criterion})}: {tested}"
+            f"probability of choosing the text shown {place} between {said(low)} and {said(high)} "  # type: ignore[arg-type]
+            f"({counted(int(rows['n'].sum()), 'choice')}). Each is in the table."
+        )
 
 
 def _criterion(row: Mapping[str, object]) -> str:
     return f" ({row['criterion']})" if row["criterion"] else ""
 
 
-def position_verdict(biased: Sequence[str]) -> str:
+def position_verdict(biased: Sequence[str], n_tests: int) -> str:
     """Which annotators' choices depend on the place of a text."""
+    tests = f"{counted(n_tests, 'share')} tested, Holm-adjusted; intervals are not adjusted"
+    if not n_tests:
+        return "No share was tested."
     if biased:
-        return f"Position bias detected for {listing(biased)}."
-    return "No position bias detected for any annotator."
+        return f"Position bias detected for {listing(biased)} ({tests})."
+    return f"No position bias detected for any annotator ({tests})."

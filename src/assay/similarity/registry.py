@@ -150,6 +150,16 @@ def as_similarity(given: Any) -> Similarity:
     raise DesignError(f"a similarity is a name ({listing(NAMED.names, 99)}) or a function of two texts; got {given!r}")
 
 
+def signed_similarity(given: Similarity) -> Any:
+    """A similarity as settings have it: its name, if that gives the same similarity, as a model's name does not."""
+    if given.about:
+        return given
+    try:
+        return given.name if similarity_named(given.name) == given else given
+    except DesignError:  # a name of the caller's function
+        return given
+
+
 def similarity_matrix(texts: Sequence[str], similarity: Any = "rouge-1") -> Floats:
     """Compute the similarity of every two texts; each text is tokenized or encoded once.
 
