@@ -4,6 +4,7 @@ import base64
 import hashlib
 import html
 import importlib
+import itertools
 import json
 import re
 import shlex
@@ -479,6 +480,49 @@ def test_largest_disagreements_of_study_have_text_and_response(tmp_path: Path, m
     assert len(row["review"]) > 12
 
 
+@pytest.mark.parametrize(
+    ("repeats", "wanted"),
+    [
+        ("first", {"t9": "call 1"}), ("last", {"t1": "call 3"}), ("majority", {"t3": "call 1"}),
+        ("mean", {"t9": "call 1, call 2, call 3"}), ("each", {"t3": "call 2"}),
+    ],
+)  # fmt: skip
+def test_largest_disagreements_have_response_of_same_condition_and_repeat(
+    repeats: str, wanted: dict[str, str], tmp_path: Path
+) -> None:
+    pytest.importorskip("sqlalchemy", reason="a study needs the extra judge")
+    items = [f"t{k}" for k in range(12)]
+    (tmp_path / "items.csv").write_text("\n".join(["item,text", *(f"{i},text {i}" for i in items)]))
+    human = [f"{one},{who},{1 + k % 5}" for k, one in enumerate(items) for who in ("ann", "bob", "cem")]
+    (tmp_path / "labels.csv").write_text("\n".join(["item,annotator,label", *human]))
+    lines = []
+    for k, item in enumerate(items):
+        for temperature, repeat in itertools.product((0, 0.7), (1, 2, 3)):
+            off = (repeat if k % 3 == 0 else 0) + (temperature > 0) + 2 * (repeat == 3)
+            reply = f'temperature {temperature}, call {repeat}: {{"label": {1 + (k + off) % 5}}}'
+            about = {"item": item, "judge": "gpt", "temperature": temperature, "repeat": repeat}
+            lines.append(json.dumps({**about, "reply": reply}))
+    (tmp_path / "replies.jsonl").write_text("\n".join(lines))
+    (tmp_path / "study.yaml").write_text(
+        "name: s\nitems: {file: items.csv, id: item}\n"
+        "questions: [{name: stars, text: Stars?, scale: 1-5, show: [text]}]"
+        "\nlabels: labels.csv\nconditions: {temperature: [0, 0.7]}\n"
+        "judges: [{name: gpt, provider: recorded, file: replies.jsonl, repeats: 3}]\n"
+    )
+    with pytest.raises(SystemExit):
+        main(["judge", str(tmp_path)])
+    found = report(assay.read(tmp_path).where(temperature=0), epsilon=0.2, min_items=2, n_resamples=40, repeats=repeats)
+    section = next(one for one in found.page.sections if one.title == "Largest disagreements with annotators")
+    assert section.tables[0].frame is not None
+    rows = section.tables[0].frame.select("judge", "item", "judge_label", "response").rows()
+    for _, _, label, response in rows:
+        assert "temperature 0," in response
+        assert "temperature 0.7" not in response
+        assert repeats == "mean" or f'{{"label": {label}}}' in response
+    calls = {item: ", ".join(re.findall("call .", response)) for _, item, _, response in rows}
+    assert calls.items() >= wanted.items()
+
+
 def test_card_details_agree_with_marks(found: Report) -> None:
     section = next(one for one in found.page.sections if one.title == "Card details")
     frame = section.tables[0].frame
@@ -708,7 +752,7 @@ def test_number_of_items_per_judge(judges: int, criteria: int, each: int, monkey
     monkeypatch.setattr(
         plots, "farthest_items", lambda labels, judge, n, repeats: asked.append((judge, n)) or pl.DataFrame()
     )
-    monkeypatch.setattr(plots, "farthest_part", lambda found, replies, clusters: Part("Farthest"))
+    monkeypatch.setattr(plots, "farthest_part", lambda found, responses, clusters: Part("Farthest"))
     names = [f"m{k}" for k in range(judges)]
     assert len(plots.ReportBuilder._disagreement_sections(builder, names)) == 1
     assert asked == [(name, each) for name in names]
