@@ -34,7 +34,7 @@ from assay.data.formats.sheets import SPREADSHEETS
 from assay.data.formats.tables import arena_rows, is_arena, parse_numeric_columns, read_battles, read_table
 from assay.data.names import IN_MEMORY, KindUnknownError, strip_spaces
 from assay.data.notations import with_choices
-from assay.data.scales import Preference, parse_scale
+from assay.data.scales import Preference, parse_scale, plain_number
 from assay.data.structure.cells import total_of_counts
 from assay.data.structure.readings import UnclearTableError, read_call, unclear
 from assay.data.structure.role_names import called_people, is_crossed, plain_name
@@ -84,6 +84,24 @@ def read(source: Any, settings: ReadSettings) -> Annotations:
         made = study_spans if settings.what == "spans" else study_labels
         return made(study, only=_asked(study, settings))
     return annotations_of(rows, settings)
+
+
+def filter_labels(labels: Annotations, condition: str) -> Annotations:
+    """Return the labels with ``COLUMN=VALUE`` or ``COLUMN=A,B``, as `Annotations.where`, with the values as texts.
+
+    Raises
+    ------
+    DesignError
+        If the condition has no equals sign.
+    """
+    name, equals, values = condition.partition("=")
+    if not equals:
+        raise DesignError(f"where must be COLUMN=VALUE; got '{condition}'", option="where")
+    values_of = labels.values_of(name)
+    # 0 is 0.0: a column without a whole number can show another spelling than was typed.
+    seen = {plain_number(v): v for v in values_of if isinstance(v, float)} | {str(v): v for v in values_of}
+    wanted = [values] if values in seen else values.split(",")
+    return labels.where(**{name: [seen.get(v, v) for v in wanted]})
 
 
 def _asked(study: Study, settings: ReadSettings) -> list[str] | None:

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 from hashlib import sha256
 from html import unescape
+from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 

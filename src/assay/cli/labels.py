@@ -53,7 +53,7 @@ from assay.cli.output import (
 )
 from assay.data.formats import FormatSettings
 from assay.data.formats.registry import ReadSettings
-from assay.data.scales import plain_number, range_of
+from assay.data.scales import range_of
 from assay.data.structure.readings import APART, CHOOSE, MOST_CHOICES, UnclearTableError, further_readings
 from assay.data.structure.roles import Layout
 from assay.errors import AssayError, DesignError, listing, nearest_name, no_judge
@@ -118,10 +118,12 @@ class ReadOptions:
         return tables
 
     def _read(self, source: str) -> Annotations:
+        from assay.reading import filter_labels
+
         try:
             labels = self._table(source)
             for condition in self.where or ():
-                labels = _filter_labels(labels, condition)
+                labels = filter_labels(labels, condition)
         except AssayError as error:
             if error.advised and _accepts_reading(error):
                 return self.given(error.advised)._read(source)
@@ -379,18 +381,6 @@ def note_reading(labels: Annotations) -> None:
 
 def _note_line(line: str) -> None:
     note(f"note: {as_typed(line, NAMES)}")
-
-
-def _filter_labels(labels: Annotations, condition: str) -> Annotations:
-    """The labels with ``COLUMN=VALUE`` or ``COLUMN=A,B``."""
-    name, equals, values = condition.partition("=")
-    if not equals:
-        raise AssayError(f"--where takes COLUMN=VALUE; got '{condition}'")
-    values_of = labels.values_of(name)
-    # 0 is 0.0: a column without a whole number can show another spelling than was typed.
-    seen = {plain_number(v): v for v in values_of if isinstance(v, float)} | {str(v): v for v in values_of}
-    wanted = [values] if values in seen else values.split(",")
-    return labels.where(**{name: [seen.get(v, v) for v in wanted]})
 
 
 def _scale(given: Sequence[str] | None) -> str | dict[str, str] | None:
