@@ -37,7 +37,7 @@ from assay.collecting.design import Asked, StudyDesign, is_wrong
 from assay.collecting.desk.editing import StaleEditError, StudyEdit, apply_edit, preview_edit
 from assay.collecting.desk.effects import EditKey, setting_words
 from assay.collecting.desk.overview import REASONS, DisagreementReason, ItemProgress, Moment, Overview, PersonRow
-from assay.collecting.desk.report import report_on_desk
+from assay.collecting.desk.report import report_choices, report_on_desk
 from assay.collecting.people import preview_pages, served_guide_picture
 from assay.collecting.serving import (
     BIGGEST,
@@ -476,6 +476,7 @@ def _overview(state: AppState, request: Request) -> Mapping[str, Any]:
         "crowd": crowd.crowd_counts(state.design),
         "to_all": to_all[::-1],
         "judges": bool(state.design.study.judge_names),
+        "choices": report_choices(state.design.study),
         "blind_ended": None if ended is None else Moment(ended, now - ended),
         "folder": state.design.study.folder.name,
         "lead_link": "" if reads else f"{base.rstrip('/')}/lead/join/{state.signer.lead_token()}",
@@ -606,7 +607,8 @@ def item_page(name: Named, state: Shared) -> Response:
     if sheet is None:
         raise Refused(404, "There is no such item", f"The study has no item '{name}'.")
     reason = state.watch.reasons().get(name, "")
-    return state.page("lead_item.html", sheet=sheet, reasons=REASONS, reason=reason)
+    choices = report_choices(state.design.study)
+    return state.page("lead_item.html", sheet=sheet, reasons=REASONS, reason=reason, choices=choices)
 
 
 @router.get("/person")
