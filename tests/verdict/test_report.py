@@ -416,6 +416,33 @@ def test_next_commands_run_on_same_labels(
         assert signature in capsys.readouterr().out
 
 
+@pytest.mark.slow
+@pytest.mark.usefixtures("without_pictures")
+@pytest.mark.parametrize(
+    ("repeats", "later"), [("majority", "majority"), ("last", "last"), ("each", "first")]
+)  # fmt: skip
+def test_next_commands_keep_repeats_and_clusters(
+    repeats: str, later: str, labels: assay.Annotations, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    whole = labels.labels.with_columns(repeat=pl.lit(1))
+    twice = whole.filter(pl.col("annotator") == "careful").with_columns(repeat=pl.lit(2))
+    both = pl.concat([whole, twice]).with_columns(group="g" + pl.col("item").str.slice(-2, 2))
+    both.write_csv("twice.csv")
+    kept = ["--judges", "careful,middling,careless", f"--repeats={repeats}", "--clusters", "group"]
+    with pytest.raises(SystemExit) as ended:
+        main(["report", "twice.csv", *kept, "--expertise", "skilled", "--n-resamples", "40", "-o", "one.html"])
+    assert ended.value.code == 0
+    commands = commands_of(Path("one.html").read_text(encoding="utf-8"), "estimate|disagreement")
+    estimate = shlex.join(kept).replace(repeats, later)  # an estimate is not of each repeat of a judge
+    assert f"assay estimate twice.csv {estimate} --only careful" in commands
+    assert f"assay disagreement twice.csv {shlex.join(kept)} --first judges" in commands
+    for command in commands:
+        with pytest.raises(SystemExit) as ended:
+            main(shlex.split(command)[1:])
+        assert ended.value.code == 0, command
+
+
 def test_largest_disagreements_are_errors_of_the_judge() -> None:
     rows = [(f"i{i}", who, 3) for i in range(40) for who in ("ann", "bob", "cho")]
     rows += [(f"i{i}", "gpt", 5 if i == 7 else 4 if i == 11 else 3) for i in range(40)]

@@ -748,15 +748,21 @@ def _save_report(found: Report, out: Path | None, *, pdf: bool = False) -> None:
 _READING_WORDS = frozenset(NAMES.values())
 """Options of reading."""
 
+_SHARED_WORDS = frozenset(("--repeats", "--clusters"))
+"""Options of a report that state what its labels are, which the commands after it need too."""
+
 
 def _next_command(sources: Sequence[str], step: NextStep) -> str:
-    """The next command after a report, with the same labels and the same options of reading."""
+    """The next command after a report, with the same labels, options of reading and `_SHARED_WORDS`."""
     kept, words = ["--labels-from", ",".join(sources[1:])] if len(sources) > 1 else [], TYPED.get()
     for at, word in enumerate(words):
         option, equals, _ = word.partition("=")
-        if option in _READING_WORDS and option != NAMES["labels_from"]:
+        if option in _READING_WORDS | _SHARED_WORDS and option != NAMES["labels_from"]:
             kept += words[at : at + (1 if equals or option == "--wide" else 2)]
     only = ["--only", step.judge] if step.ask == "estimate" else ["--first", "judges"]
+    if step.ask == "estimate" and (judge := re.sub(r" \(repeat \d+\)$", "", step.judge)) != step.judge:
+        # A corrected estimate is of a judge, not of one of its repeats.
+        kept, only = [re.sub(r"^(--repeats=)?each$", r"\1first", one) for one in kept], ["--only", judge]
     where = ["--where", step.where] if step.where else []
     return shlex.join(["assay", step.ask, sources[0], *kept, *where, *only])
 
