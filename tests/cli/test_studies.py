@@ -526,6 +526,14 @@ def test_record_exports_all_or_one(invited, tmp_path, run):
     assert not (tmp_path / "cho.zip").exists()
 
 
+def test_adjudicated_labels_are_exported(invited, tmp_path, run):
+    out = tmp_path / "adjudicated.csv"
+    assert run("study", "adjudicated", invited, "-o", out) == (0, f"{out}\n", "")
+    assert out.read_text() == "item,criterion,label,annotator,comment,blind\n"
+    code, _, said = run("study", "adjudicated", invited, "-o", out)
+    assert (code, "exists and is not overwritten" in said) == (2, True)
+
+
 def test_init_says_that_rows_without_ids_are_numbered(run, tmp_path):
     (tmp_path / "items.csv").write_text("post,body\np00,Thanks!\np01,No.\n")
     about = ("--items", str(tmp_path / "items.csv"), "--text", "body", "--ask", "How polite?", "--scale", "1-5")

@@ -29,6 +29,7 @@ RENAMED: Mapping[str, str] = {
     "backup": "study backup",
     "restore": "study restore",
     "record": "study record",
+    "adjudicated": "study adjudicated",
     "invite": "people invite",
     "links": "people links",
     "pay": "people pay",

@@ -155,7 +155,7 @@ def _repeat_rules(*, numeric: bool) -> str:
 
 
 def repeated_labels(found: Sequence[tuple[str, str, int]], *, numeric: bool) -> str:
-    """Return the error for repeated labels without a rule; ``found`` has items, their annotators and numbers of labels."""
+    """Return the error for repeated labels without a rule; ``found`` has items, annotators and numbers of labels."""
     names, (item, annotator, n) = list(dict.fromkeys(name for _, name, _ in found)), found[0]
     return (
         "the table contains repeated labels of the same annotator for the same question "

@@ -295,8 +295,8 @@ def longest_run(labels: Sequence[Label]) -> int:
 
 
 def adjudicated_csv(store: Store) -> bytes:
-    """The adjudicated labels in the order of the decisions: item, criterion, label, adjudicator, comment, and whether
-    the blind phase lasted at the decision."""
+    """The adjudicated labels in the order of the decisions: item, criterion, label, adjudicator, comment, whether the
+    blind phase lasted at the decision, and the experimental conditions, if there are any."""
     import polars as pl
 
     with store.reading() as db:
@@ -308,7 +308,11 @@ def adjudicated_csv(store: Store) -> bytes:
         c: [label_words(row.label) if c == "label" else getattr(row, c) for row in rows] for c in columns
     }
     found["blind"] = [ended is None or row.answered_at < ended for row in rows]
-    schema = {**dict.fromkeys(columns, pl.String), "blind": pl.Boolean}
+    conditions = [json.loads(row.condition) for row in rows]
+    varied = dict.fromkeys(name for one in conditions for name in one)
+    found |= {name: [None if name not in one else str(one[name]) for one in conditions] for name in varied}
+    schema = {**dict.fromkeys((*columns, *varied), pl.String), "blind": pl.Boolean}
+    schema = {name: schema[name] for name in found}
     return pl.DataFrame(found, schema=schema).write_csv().encode()
 
 
