@@ -545,6 +545,15 @@ def test_init_says_that_rows_without_ids_are_numbered(run, tmp_path):
     assert (code, err) == (0, "item ids: column 'post' of items.csv\n")
 
 
+@pytest.mark.parametrize(("n", "code"), [(1, 2), (2, 2), (3, 0)])
+def test_init_requires_three_texts_for_odd_one_out(run, tmp_path, n, code):
+    (tmp_path / "items.csv").write_text("id,text\n" + "".join(f"t{k},Text {k}.\n" for k in range(n)))
+    options = ("--items", tmp_path / "items.csv", "--text", "text", "--ask", "Which one?", "--scale", "odd-one-out")
+    ended, _, said = run("init", tmp_path / "st", *options)
+    assert (ended, "compares three texts" in said) == (code, code == 2)
+    assert (tmp_path / "st").exists() == (code == 0)
+
+
 def test_init_makes_a_study_from_a_sheet(run, tmp_path):
     (tmp_path / "posts.csv").write_text("Nr,Post text\n1,Thanks!\n2,No.\n")
     made = tmp_path / "polite"
