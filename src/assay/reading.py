@@ -172,9 +172,9 @@ def rows_of_source(source: Any, paths: tuple[Path, ...], settings: ReadSettings)
             raise DesignError(f"option '{name}' is only for platform exports, not for {source_kind}", option=name)
     if is_study:
         for name in settings.changed().keys() - {"what", "question"}:
-            raise DesignError(
-                f"option '{name}' is not for a study: study.yaml states how its labels are read", option=name
-            )
+            instead = "; keep the other rows with labels.where(...), or run: assay people exclude" * (name == "exclude")
+            said = f"option '{name}' is not for a study: study.yaml states how its labels are read{instead}"
+            raise DesignError(said, option=name)
         return None, settings
     if settings.what != "labels":
         kind = {"votes": "preference", "triplets": "odd-one-out"}.get(settings.what, "text")

@@ -99,6 +99,7 @@ OPTIONS: Mapping[str, tuple[str, ...]] = {
     "--n-items": (),
     "--n": ("--n-items",),
     "--items": ("--n-items",),
+    "--clusters": ("--object",),
 }
 """Options that people try first, with the options that do it; the first that a command has is suggested, if any."""
 
