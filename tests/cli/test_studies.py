@@ -552,6 +552,8 @@ def test_init_requires_three_texts_for_odd_one_out(run, tmp_path, n, code):
     ended, _, said = run("init", tmp_path / "st", *options)
     assert (ended, "compares three texts" in said) == (code, code == 2)
     assert (tmp_path / "st").exists() == (code == 0)
+    if code == 0:
+        assert [one.name for one in load_study(tmp_path / "st").config.questions] == ["odd"]
 
 
 def test_init_makes_a_study_from_a_sheet(run, tmp_path):

@@ -153,6 +153,7 @@ def init_from_sheet(
         id=_written(found),
         shown=shown,
         ask=_written(ask),
+        question="odd" if isinstance(asked, OddOneOut) else "rating",
         scale=_written(scale),
         people=_PAIRS if isinstance(asked, OddOneOut) else _PEOPLE,
     )
@@ -209,7 +210,7 @@ items:
   id: {id}                 # column with the item id
 
 questions:
-  - name: rating           # the criterion in the table
+  - name: {question:<16} # the criterion in the table
     text: {ask}
     scale: {scale}
 {shown}
