@@ -253,6 +253,13 @@ def test_preferences_by_mouse(browser: Browser, site: Callable[[str], Site]) -> 
 def test_odd_one_out_choice(browser: Browser, site: Callable[[str], Site]) -> None:
     odd = site("odd")
     page = browser.visit(odd.invite("odd"))
+    # The focus ring, 5 pixels wide, is inside the box that scrolls, so that no side of it is cut.
+    room = page.evaluate("""() => [".choice:first-child", ".choice:last-child"].map((one) => {
+      const box = document.querySelector(".letters").getBoundingClientRect();
+      const choice = document.querySelector(`.letters > ${one}`).getBoundingClientRect();
+      return Math.min(choice.left - box.left, box.right - choice.right, choice.top - box.top, box.bottom - choice.bottom);
+    })""")
+    assert min(room) >= 5, room
     page.keyboard.press("b")
     assert chosen(page) == ['"B"']
     page.keyboard.press("c")
