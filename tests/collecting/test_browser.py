@@ -257,7 +257,8 @@ def test_odd_one_out_choice(browser: Browser, site: Callable[[str], Site]) -> No
     room = page.evaluate("""() => [".choice:first-child", ".choice:last-child"].map((one) => {
       const box = document.querySelector(".letters").getBoundingClientRect();
       const choice = document.querySelector(`.letters > ${one}`).getBoundingClientRect();
-      return Math.min(choice.left - box.left, box.right - choice.right, choice.top - box.top, box.bottom - choice.bottom);
+      const sides = [choice.left - box.left, box.right - choice.right];
+      return Math.min(...sides, choice.top - box.top, box.bottom - choice.bottom);
     })""")
     assert min(room) >= 5, room
     page.keyboard.press("b")
