@@ -451,17 +451,13 @@ class StudyDesign:
 
     def _check_triplets(self) -> None:
         """Refuse triplets if no three texts can be compared."""
-        if (part := self.drawn) is None:
-            return
+        part = self.drawn
         with self.store.reading() as db:
-            if n_pairs(db, part.pool):
+            if part is None or n_pairs(db, part.pool):
                 return
         within = " in one document" if self.study.config.items.document is not None else ""
-        asked = part.questions[0].definition
-        raise StudyError(
-            f"question '{asked.name}' compares three texts of '{part.drawn_from}'{within}, and there are no three; add "
-            f"items to {self.study.config.items.file}"
-        )
+        compared = f"question '{part.questions[0].definition.name}' compares three texts of '{part.drawn_from}'{within}"
+        raise StudyError(f"{compared}, and there are no three; add items to {self.study.config.items.file}")
 
     def _check_outputs(self) -> None:
         """Refuse outputs, or pairs of them, that are not stored yet, or that were made from earlier outputs."""
