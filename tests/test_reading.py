@@ -566,6 +566,8 @@ def test_read_refuses_platform_options_for_frames(tmp_path):
     for source in (tmp_path / "study", str(tmp_path / "study"), [tmp_path / "study"]):
         with pytest.raises(DesignError, match=r"^option 'scale' is not for a study: study.yaml states how its labels"):
             assay.read(tmp_path / "study", scale="1-9")
+        with pytest.raises(DesignError, match=r"keep the other rows with labels.*, or run: assay people exclude$"):
+            assay.read(tmp_path / "study", exclude=["ana"])
         with pytest.raises(DesignError, match=r"^option 'users' is only for platform exports, not for a study$"):
             read(source, users={"1": "ann"})
         labels = read(source)

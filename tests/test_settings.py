@@ -499,6 +499,7 @@ OPTIONS = {
         "policy": "'assay.toml' as ''",
         "labels": "None first as ''",
         "before": "None first as ''",
+        "read": "None hidden as ''",
     },
     SimulationSettings: {
         "n_items": "100 >= 1",

@@ -35,7 +35,7 @@ from assay.data.formats.sheets import SPREADSHEETS
 from assay.data.formats.tables import arena_rows, is_arena, parse_numeric_columns, read_battles, read_table
 from assay.data.names import IN_MEMORY, KindUnknownError, strip_spaces
 from assay.data.notations import with_choices
-from assay.data.scales import Preference, parse_scale
+from assay.data.scales import Preference, parse_scale, plain_number
 from assay.data.structure.cells import total_of_counts
 from assay.data.structure.readings import UnclearTableError, read_call, unclear
 from assay.data.structure.role_names import called_people, is_crossed, plain_name
@@ -85,6 +85,24 @@ def read(source: Any, settings: ReadSettings) -> Annotations:
         made = study_spans if settings.what == "spans" else study_labels
         return made(study, only=_asked(study, settings))
     return annotations_of(rows, settings)
+
+
+def filter_labels(labels: Annotations, condition: str) -> Annotations:
+    """Return the labels with ``COLUMN=VALUE`` or ``COLUMN=A,B``, as `Annotations.where`, with the values as texts.
+
+    Raises
+    ------
+    DesignError
+        If the condition has no equals sign.
+    """
+    name, equals, values = condition.partition("=")
+    if not equals:
+        raise DesignError(f"where must be COLUMN=VALUE; got '{condition}'", option="where")
+    values_of = labels.values_of(name)
+    # 0 is 0.0: a column without a whole number can show another spelling than was typed.
+    seen = {plain_number(v): v for v in values_of if isinstance(v, float)} | {str(v): v for v in values_of}
+    wanted = [values] if values in seen else values.split(",")
+    return labels.where(**{name: [seen.get(v, v) for v in wanted]})
 
 
 def _asked(study: Study, settings: ReadSettings) -> list[str] | None:
@@ -173,9 +191,9 @@ def rows_of_source(source: Any, paths: tuple[Path, ...], settings: ReadSettings)
             raise DesignError(f"option '{name}' is only for platform exports, not for {source_kind}", option=name)
     if is_study:
         for name in settings.changed().keys() - {"what", "question"}:
-            raise DesignError(
-                f"option '{name}' is not for a study: study.yaml states how its labels are read", option=name
-            )
+            instead = "; keep the other rows with labels.where(...), or run: assay people exclude" * (name == "exclude")
+            said = f"option '{name}' is not for a study: study.yaml states how its labels are read{instead}"
+            raise DesignError(said, option=name)
         return None, settings
     if settings.what != "labels":
         kind = {"votes": "preference", "triplets": "odd-one-out"}.get(settings.what, "text")

@@ -92,7 +92,7 @@ def test_alt_test_tests_criteria_separately(run: Run, tmp_path: Path) -> None:
         (("--epsilon",), "--epsilon requires a value; see assay alt-test --help"),
         (("--epsilon", ".1", "--scael", "1-5"), "Unknown option: --scael. Did you mean --scale?"),
         (("--epsilon", ".1", "--scale", "1-3"), "off the scale (row "),
-        (("--epsilon", ".1", "--where", "worker"), "--where takes COLUMN=VALUE; got 'worker'"),
+        (("--epsilon", ".1", "--where", "worker"), "--where must be COLUMN=VALUE; got 'worker'"),
         (("--epsilon", ".1", "--criterion", "star"), "column 'star' is not in"),
         (("--epsilon", ".1", "--similarity", "sound"), "similarity 'sound' is not in assay; it has words, characters"),
     ],

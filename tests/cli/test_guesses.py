@@ -60,7 +60,7 @@ GUESSES = {
     "--on-missing": ("alt-test", "--missing"), "--open": ("report", None), "--verbose": ("alt-test", None),
     "-v": ("alt-test", None), "--quiet": ("alt-test", None), "-q": ("alt-test", None), "--limit": ("alt-test", None),
     "--jobs": ("alt-test", None), "--yes": ("report", "--force"), "--dry-run": ("alt-test", None),
-    "--n-items": ("alt-test", None),
+    "--n-items": ("alt-test", None), "--clusters": ("card", "--object"),
 }  # fmt: skip
 
 

@@ -70,7 +70,7 @@ def test_where_option_takes_one_or_several_values(tmp_path):
     assert left("topic=y,z") == ["b", "d"]
     assert left("topic=x,y") == ["c"]
     assert left("page=1,3") == ["a", "c", "d"]
-    with pytest.raises(AssayError, match=r"^--where takes COLUMN=VALUE; got 'topic'$"):
+    with pytest.raises(AssayError, match=r"^--where must be COLUMN=VALUE; got 'topic'$"):
         left("topic")
 
 

@@ -526,6 +526,14 @@ def test_record_exports_all_or_one(invited, tmp_path, run):
     assert not (tmp_path / "cho.zip").exists()
 
 
+def test_adjudicated_labels_are_exported(invited, tmp_path, run):
+    out = tmp_path / "adjudicated.csv"
+    assert run("study", "adjudicated", invited, "-o", out) == (0, f"{out}\n", "")
+    assert out.read_text() == "item,criterion,label,annotator,comment,blind\n"
+    code, _, said = run("study", "adjudicated", invited, "-o", out)
+    assert (code, "exists and is not overwritten" in said) == (2, True)
+
+
 def test_init_says_that_rows_without_ids_are_numbered(run, tmp_path):
     (tmp_path / "items.csv").write_text("post,body\np00,Thanks!\np01,No.\n")
     about = ("--items", str(tmp_path / "items.csv"), "--text", "body", "--ask", "How polite?", "--scale", "1-5")
@@ -535,6 +543,17 @@ def test_init_says_that_rows_without_ids_are_numbered(run, tmp_path):
     )  # fmt: skip
     code, _, err = run("init", str(tmp_path / "two"), *about, "--id", "post")
     assert (code, err) == (0, "item ids: column 'post' of items.csv\n")
+
+
+@pytest.mark.parametrize(("n", "code"), [(1, 2), (2, 2), (3, 0)])
+def test_init_requires_three_texts_for_odd_one_out(run, tmp_path, n, code):
+    (tmp_path / "items.csv").write_text("id,text\n" + "".join(f"t{k},Text {k}.\n" for k in range(n)))
+    options = ("--items", tmp_path / "items.csv", "--text", "text", "--ask", "Which one?", "--scale", "odd-one-out")
+    ended, _, said = run("init", tmp_path / "st", *options)
+    assert (ended, "compares three texts" in said) == (code, code == 2)
+    assert (tmp_path / "st").exists() == (code == 0)
+    if code == 0:
+        assert [one.name for one in load_study(tmp_path / "st").config.questions] == ["odd"]
 
 
 def test_init_makes_a_study_from_a_sheet(run, tmp_path):

@@ -253,6 +253,14 @@ def test_preferences_by_mouse(browser: Browser, site: Callable[[str], Site]) -> 
 def test_odd_one_out_choice(browser: Browser, site: Callable[[str], Site]) -> None:
     odd = site("odd")
     page = browser.visit(odd.invite("odd"))
+    # The focus ring, 5 pixels wide, is inside the box that scrolls, so that no side of it is cut.
+    room = page.evaluate("""() => [".choice:first-child", ".choice:last-child"].map((one) => {
+      const box = document.querySelector(".letters").getBoundingClientRect();
+      const choice = document.querySelector(`.letters > ${one}`).getBoundingClientRect();
+      const sides = [choice.left - box.left, box.right - choice.right];
+      return Math.min(...sides, choice.top - box.top, box.bottom - choice.bottom);
+    })""")
+    assert min(room) >= 5, room
     page.keyboard.press("b")
     assert chosen(page) == ['"B"']
     page.keyboard.press("c")
@@ -299,14 +307,18 @@ def test_sessions_follow_in_order(browser: Browser, site: Callable[[str], Site])
     page = browser.visit(sessions.invite("sessions"))
     first = page.inner_text(".session")
     assert first.startswith("Session 1 of 2: answer with a number from 0 to ")
+    final = page.locator("#session-end")
     for number in (1, 2):
         wait_for_page(page, number)
+        assert final.is_visible(), "the answers of this session cannot be changed in the next one"
+        assert final.inner_text() == "When this session is complete, its answers can no longer be changed."
         page.keyboard.type("4.5")
         page.keyboard.press("Enter")
     wait_for_page(page, 3)
     second = page.inner_text(".session")
     assert second.startswith("Session 2 of 2")
     assert second[-2:] != first[-2:], "on the other scale"
+    assert not final.is_visible(), "the answers of the last session can be changed at the end"
     assert page.inner_text("#progress-words") == "0 of 2"
     assert sessions.labels("sessions") == [4.5, 4.5]
 

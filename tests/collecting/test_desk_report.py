@@ -8,18 +8,19 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlencode
 
 import pytest
 
 pytest.importorskip("sqlalchemy", reason='the page needs the extra "serve"')
 pytest.importorskip("fastapi", reason='the page needs the extra "serve"')
 
-from annotating import STARS, Served, write_study
+from annotating import STARS, Annotator, Reply, Served, write_study
 from browsing import Browser, Site, fits, in_browser, no_violations, screenshot
 from test_leads import lead_link, opened
 
 import assay
-from assay.collecting.desk.report import LONGEST, report_on_desk
+from assay.collecting.desk.report import LONGEST, report_choices, report_on_desk
 from assay.collecting.report_process import ReportProcess
 from assay.replacement.panel import EPSILON
 from assay.study import LOOKS
@@ -128,6 +129,59 @@ def test_report_is_made_after_the_blind_phase_and_counted(page: Served) -> None:
     assert lead.send("GET", "/lead/report/report.html").headers["content-disposition"].startswith("attachment")
     assert card["headline"] in lead.send("GET", "/lead/items").text
     assert ">report</th>" in lead.send("GET", "/lead/log").text
+
+
+def varied(**study: Any) -> dict[str, Any]:
+    """The same study with two temperatures, in which the judge answers twice and is wrong at 0.7 in the second call."""
+    made = labelled(**study)
+    wrong = [{"item": f"i{n}", "judge": "gpt-4o", "temperature": 0.7, "repeat": 2,
+              "reply": json.dumps({"label": 1 + (star + 2) % 5})} for n, star in enumerate(STARS_OF)]  # fmt: skip
+    made["tables"]["replies.jsonl"] += wrong
+    made["judges"] = [{**made["judges"][0], "repeats": 2}]
+    return {**made, "conditions": {"temperature": [0, 0.7], "prompt": ["default"]}}
+
+
+@pytest.mark.slow
+def test_report_is_made_for_chosen_condition_and_repeats(serve: Callable[..., Served]) -> None:
+    page = serve(**varied(analyses=2))
+    assert assay.open_study(page.folder).ask(progress=False).answered == 4 * N_ITEMS
+    lead, before = page.lead(), "Decide on it before you see the labels of judges."
+    assert lead.send("GET", "/lead/live").text.count(before) == 2
+    assert "several values of temperature, and the report is made for one of them: 0.0, 0.7." in (
+        lead.send("GET", "/lead/live").text
+    )
+    lead.form("/lead/blind")
+    form = lead.send("GET", "/lead/report").text
+    assert re.findall(r'<option value="([^"]+)"', form) == [
+        "temperature=0.0", "temperature=0.7", "repeats=first", "repeats=majority", "repeats=mean"
+    ]  # fmt: skip
+    for given in ([], ["temperature=0.0"], ["temperature=1", "repeats=first"], ["repeats=last", "temperature=0.7"]):
+        assert report(lead, *given).status == 422, given
+    assert page.store.setting("report") is None, "none was begun"
+    assert report(lead, "temperature=0.0", "repeats=majority").status == 303
+    wait(page)
+    found = report_on_desk(page.app.state.assay.now())
+    assert (found.state, found.said) == ("made", "")
+    assert dict(found.made_of) == {"temperature": "0.0", "repeats": "majority"}
+    assert "with temperature = 0.0, repeats = majority." in lead.send("GET", "/lead/report").text
+    (good,) = found.cards
+    assert report(lead, "temperature=0.7", "repeats=mean").status == 303
+    wait(page)
+    (bad,) = report_on_desk(page.app.state.assay.now()).cards
+    assert (good["tone"], bad["tone"]) == ("good", "bad")
+    assert "skilled, temperature = 0.7, repeats = mean" in lead.send("GET", "/lead/log").text
+
+
+def report(lead: Annotator, *choices: str) -> Reply:
+    body = urlencode([("expertise", "skilled"), *(("choice", one) for one in choices)]).encode()
+    return lead.send("POST", "/lead/report", body, {"Content-Type": "application/x-www-form-urlencoded"})
+
+
+def test_planned_repeats_are_not_chosen_on_the_dashboard(serve: Callable[..., Served]) -> None:
+    page = serve(**varied())
+    assert [one.name for one in report_choices(page.study)] == ["temperature", "repeats"]
+    (page.folder / "plan.yaml").write_text("question: alt-test\nverdict: {epsilon: 0.1, repeats: first}\n")
+    assert [one.name for one in report_choices(page.study)] == ["temperature"]
 
 
 def test_reader_sees_the_report_and_makes_none(page: Served) -> None:

@@ -12,8 +12,11 @@ import pytest
 from annotating import Served, write_study
 from systems import Scripted
 
+import assay
 from assay.cli.app import main
+from assay.judging.run import judge_study
 from assay.judging.services.http import Request
+from assay.study.definition import load_study
 
 IDEAS = ["sum", "carry", "column", "tens", "units", "borrow", "table", "array", "group", "half"]
 NOTES = [
@@ -76,7 +79,8 @@ def folders(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> tuple[Path, Path
     (odd / "prompts").mkdir()
     (odd / "prompts" / "purpose.txt").write_text(PURPOSE)
     script = Scripted(Replies())
-    monkeypatch.setattr("assay.judging.services.providers.Service", lambda *_, **__: script)
+    made = type("Service", (), {"__new__": lambda *_, **__: script})  # a class, because providers are told apart by it
+    monkeypatch.setattr("assay.judging.services.providers.Service", made)
     return odd, notes_study(tmp_path / "pairs", questions=[BINARY, CONTINUOUS])
 
 
@@ -114,3 +118,34 @@ def test_from_single_texts_to_validated_measures(
     # The two conditions of the triplet prompt are compared under the same draws.
     compared = r"Same judge: ρ of looks \(.*\) − ρ of looks \(prompt=default\): 0\.\d\d \["
     assert re.search(compared, " ".join(printed.out.split())), printed.out
+
+
+def test_triplets_have_a_column_per_place_for_what_differs(tmp_path: Path) -> None:
+    """`author` differs in most triplets: of the triplets that share it, it is no property by which others differ."""
+    notes = [
+        {**one, "author": "llm" if int(one["item"][-1]) > 2 else "teacher", "year": 2000 + int(one["item"][-1])}
+        for one in NOTES
+    ]
+    folder = write_study(
+        tmp_path / "odd", items=notes, judges=JUDGES, questions=[ODD | {"show": []}], people={"pairs": 5}
+    )
+    content = (folder / "study.yaml").read_text()
+    (folder / "study.yaml").write_text(content.replace("file: items.jsonl", "file: items.jsonl\n  document: lesson"))
+    script = Scripted(Replies())
+    assert judge_study(load_study(folder), providers={"looks": script, "coin": script}).answered > 0
+    labels = assay.read(folder)
+    assert not {"author", "year"} & {*labels.items.columns}, "some triplets share it"
+    assert "lesson" in labels.items.columns or "document" in labels.items.columns, "all triplets share it"
+    of = {one["item"]: one for one in notes}
+    for row in labels.items.iter_rows(named=True):
+        for place in ("first", "second", "third"):
+            member = of[row[f"{place}_item"]]
+            assert (row[f"{place}_author"], row[f"{place}_year"]) == (member["author"], member["year"])
+    assert {"first_author", "third_year"} <= {*labels.technical_columns}, "no strata of a verdict"
+    text = [f"{place}_author" for place in ("first", "second", "third")]
+    named, default = (
+        assay.validate_similarity(labels, annotators=["looks"], measures=["words"], n_resamples=40, **more)
+        for more in ({"authors": text}, {})
+    )
+    assert default.by_authors.equals(named.by_authors)
+    assert default.by_authors["authors"].to_list()[:3] == ["llm and llm", "llm and teacher", "teacher and teacher"]

@@ -549,10 +549,12 @@ def test_every_file_of_the_archive_has_the_same_time_and_is_compressed() -> None
 
 
 def test_adjudicated_csv(monkeypatch: pytest.MonkeyPatch) -> None:
-    def row(item: str, label: Any, status: str = "valid", comment: str | None = None) -> SimpleNamespace:
+    def row(
+        item: str, label: Any, status: str = "valid", comment: str | None = None, **condition: str
+    ) -> SimpleNamespace:
         return SimpleNamespace(
             item=item, criterion="stars", label=label, status=status, comment=comment, annotator="eva",
-            answered_at=float(item[1:]),
+            answered_at=float(item[1:]), condition=json.dumps(condition),
         )  # fmt: skip
 
     given = {"eva": [row("i2", 4.0), row("i1", 2.5, comment="so"), row("i3", None, "missing")]}
@@ -563,6 +565,12 @@ def test_adjudicated_csv(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(lead, "ended_blind_phase", lambda db: 2.0)  # the decision at 1.0 was before
     assert lead.adjudicated_csv(store).decode() == (
         "item,criterion,label,annotator,comment,blind\ni2,stars,4,eva,,false\ni1,stars,2.5,eva,so,true\n"
+    )
+    # Of an item that was answered on two scales, each decision names its own.
+    given["eva"] = [row("i2", 4.0, scale="1-5"), row("i2", 0.5, scale="interval:0-1")]
+    assert lead.adjudicated_csv(store).decode() == (
+        "item,criterion,label,annotator,comment,blind,scale\ni2,stars,4,eva,,false,1-5\n"
+        "i2,stars,0.5,eva,,false,interval:0-1\n"
     )
 
 

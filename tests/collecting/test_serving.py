@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 from hashlib import sha256
 from html import unescape
+from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
@@ -244,6 +245,14 @@ def test_static_file_is_cached_permanently_only_by_version(study: Served) -> Non
     for one, said in ((version, "public, max-age=31536000, immutable"), ("v1", "no-store")):
         assert visitor.send("GET", f"/static/{one}/work.js").headers["cache-control"] == said
     assert visitor.send("GET", f"/static/{version}/b.js").status == 404
+
+
+def test_pages_link_static_files_by_version(tmp_path: Path) -> None:
+    with Served(write_study(tmp_path / "study", items=1)) as page:
+        version = AppState(page.design, SECRET).version
+        for person, address in ((page.annotator(), "/work"), (page.visitor(), "/"), (page.lead(), "/lead")):
+            links = re.findall(r'(?:href|src)="/static/([^"]*)/[^/"]*"', person.send("GET", address).text)
+            assert set(links) == {version}, address
 
 
 def test_leads_follows_the_newest_link_unless_unread(study: Served) -> None:

@@ -62,6 +62,20 @@ def design(tmp_path: Path) -> Iterator[Callable[..., StudyDesign]]:
 
 
 @pytest.mark.parametrize(
+    ("items", "words"),
+    [
+        (2, "question 'idea' compares three texts of 'text' in one document, and there are no three; add items to "),
+        ({"a": "x", "b": "x", "c": "y", "d": "y"}, "of 'text' in one document"),
+    ],
+)
+def test_triplets_require_three_texts(design: Any, items: Any, words: str) -> None:
+    with pytest.raises(StudyError, match=words):
+        design(items, questions=(ODD,))
+    assert design({"a": "x", "b": "x", "c": "x", "d": "y"}, questions=(ODD,)).drawn is not None
+    assert design(items, questions=(STARS,)).drawn is None
+
+
+@pytest.mark.parametrize(
     ("people", "role", "wanted"),
     [
         ({}, "annotator", None),

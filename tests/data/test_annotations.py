@@ -504,6 +504,13 @@ def test_resolve_repeats_majority_uses_earliest_of_a_tie():
     assert labels.resolve_repeats("majority").labels["label"].to_list() == [4]
 
 
+def test_answers_names_repeated_labels():
+    rows = [("a", "m", 5, 1), ("a", "m", 1, 2), ("a", "m", 1, 3), ("b", "n", 1, 1), ("b", "n", 2, 2), ("c", "o", 1, 1)]
+    labels = labels_of(*rows, columns=("item", "annotator", "label", "repeat"))
+    with pytest.raises(DesignError, match=r"\(2 questions, by m, n; such as 3 labels of 'a' by m\); specify how"):
+        labels.answers()
+
+
 def test_answers_requires_rule_for_repeats():
     with pytest.raises(DesignError, match="specify how to combine them with repeats='first'"):
         REPEATED.resolve_repeats("error")

@@ -129,6 +129,9 @@ def test_run_in_a_few_lines():
         "3 labels in progress in another run.",
         "4 labels remaining; run it again to continue.",
     ]
+    # The labels that were due, also those that were not requested, because the server did not answer.
+    for counts, first in (({"left": 4}, "0 of 4"), ({"answered": 3, "failed": 2, "left": 5}, "3 of 8")):
+        assert finished(**counts).summary().startswith(f"{first} labels collected in 5.0 s")
     assert finished(stopped="interrupted", left=4).summary().splitlines()[2:] == [
         "Stopped: interrupted. 4 labels remaining; run it again to continue."
     ]

@@ -409,6 +409,28 @@ def test_names_of_the_card_are_not_broken_by_letters(browser: Any, written: Path
     page.context.close()
 
 
+@pytest.mark.served
+@pytest.mark.parametrize("width", [1100, 1280])
+def test_long_names_leave_room_for_intervals_and_numbers(browser: Any, tmp_path: Path, width: int) -> None:
+    names = ["api-embeddings:fake-emb,url=http://127.0.0.1:9911/v1,key=none", "words"]
+    frame = pl.DataFrame({
+        "measure": names, "kind": "similarity", "verdict": "partly_valid_undecided", "estimate": [0.62, 0.15],
+        "low": [0.56, 0.07], "high": [0.67, 0.22], "pairs": 780, "share_of_the_ceiling": [0.81, 0.2], "p": 0.0001,
+    })  # fmt: skip
+    made = page_of("Measures", "", [Part("Validity", ("One.",), (("Measures.", frame),))], "x|1")
+    page = opened(browser, made.save(tmp_path / "page.html"), width)
+    assert page.evaluate("document.documentElement.scrollWidth") <= width
+    drawn = [one.bounding_box()["width"] for one in page.locator(".drawn .iv").all()]
+    assert min(drawn) > 60, "an interval is a line and no dot"
+    assert "< 0.001" in page.inner_text("table.rows")
+    assert page.evaluate(
+        "[...document.querySelectorAll('td.number')].every((one) => {"
+        " const range = document.createRange(); range.selectNodeContents(one);"
+        " return range.getClientRects().length < 2 })"
+    ), "no number breaks its line"
+    page.context.close()
+
+
 def test_words_with_hyphens_are_kept_whole_and_escaped() -> None:
     kept = '<span class="unbroken">&lt;a-b&gt;</span> is <span class="unbroken">--judges</span>  - 1 − 2 &amp; -x'
     assert str(keep_whole("<a-b> is --judges  - 1 − 2 & -x")) == kept

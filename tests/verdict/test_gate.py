@@ -178,6 +178,82 @@ def test_gate_names_the_section_of_an_error(folder):
     assert found.checks[1].words.startswith("[drift] of the policy: the file or folder ")
 
 
+@pytest.fixture
+def varied(folder):
+    """Labels of two conditions, in one of which the good judge's labels are random."""
+    labels = pl.read_csv(folder / "labels.csv")
+    mixed = labels.with_columns(pl.col("label").shuffle(seed=2).over("annotator"))
+    label = pl.when(pl.col("annotator") == "good").then(mixed["label"]).otherwise(pl.col("label"))
+    both = [labels.with_columns(prompt=pl.lit("long")), labels.with_columns(label=label, prompt=pl.lit("a=b,c"))]
+    pl.concat(both).write_csv(folder / "varied.csv")
+    return folder
+
+
+def with_reading(path: str, line: str) -> str:
+    text = Path(path).read_text()
+    Path(path).write_text(text.replace("[read]\n", f"[read]\n{line}\n"))
+    return path
+
+
+@pytest.mark.parametrize(
+    ("where", "status"),
+    [
+        ("'prompt=long'", "pass"), ("['prompt=long']", "pass"), ("{prompt = 'long'}", "pass"),
+        ("'prompt=a=b,c'", "fail"), ("{prompt = ['long'], annotator = ['good', 'ann']}", "error"),
+        ("3", "error"), ("'prompt'", "error"), ("'prompt=short'", "error"),
+    ],
+)  # fmt: skip
+def test_gate_reads_rows_that_the_policy_chooses(varied, where, status):
+    path = with_reading(policy(varied, VERDICT, labels="varied.csv"), f"conditions = ['prompt']\nwhere = {where}")
+    assert assay.gate(path).status == status, assay.gate(path).summary()
+
+
+@pytest.mark.parametrize("command", [False, True])
+def test_advice_of_gate_works_in_the_policy(varied, command, capsys):
+    path = with_reading(policy(varied, VERDICT, labels="varied.csv"), "conditions = ['prompt']")
+    words = assay.gate(path).checks[0].words
+    if command:
+        with pytest.raises(SystemExit, match="3"):
+            cli.main(["gate", path])
+        words = " ".join(capsys.readouterr().out.split())
+    (advice,) = re.findall(r"choose one with (where = '[^']*') in \[read\]", words)
+    assert assay.gate(with_reading(path, advice)).status == "fail"  # a verdict, on the condition that is bad
+
+
+def test_advice_of_gate_names_judges_as_the_policy_does(folder):
+    labels = pl.read_csv(folder / "labels.csv")
+    kind = pl.when(pl.col("annotator").is_in(["good", "coin"])).then(pl.lit("judge")).otherwise(pl.lit("human"))
+    labels.with_columns(kind=kind).write_csv(folder / "kinds.csv")
+    path = policy(folder, VERDICT, labels="kinds.csv")
+    Path(path).write_text(Path(path).read_text().replace('judges = ["good", "coin"]\n', ""))
+    words = assay.gate(path).checks[0].words
+    (advice,) = re.findall(r"add it with (judges = \[[^]]*\])", words)
+    assert assay.gate(with_reading(path, advice)).status == "pass"
+
+
+@pytest.mark.parametrize(
+    ("typed", "code", "words"),
+    [
+        (["--where", "prompt=long"], 0, "may replace"),
+        (["--where", "prompt=a=b,c"], 1, "Do not replace"),
+        (["--where", "prompt=short"], 3, "prompt 'short' is not in the table"),
+        (["--where", "prompt=long", "--judges", "coin,good"], 0, "may replace"),
+        (["--where", "prompt=long", "--scale", "1-3"], 3, "off the scale"),
+        (["--where", "prompt=long", "--humans", "good"], 3, "good"),
+        (["--store", "s.db"], 3, "set store in the study's study.yaml"),
+        (["--labels-from", "before.csv"], 3, "name all files in labels of the policy"),
+        (["--option", "users=users.json"], 3, "in [read] of the policy"),
+    ],
+)
+def test_gate_command_applies_or_refuses_every_reading_option(varied, typed, code, words, capsys):
+    path = with_reading(policy(varied, VERDICT, labels="varied.csv"), "conditions = ['prompt']")
+    with pytest.raises(SystemExit) as ended:
+        cli.main(["gate", path, *typed])
+    assert ended.value.code == code
+    printed = capsys.readouterr()
+    assert words in " ".join((printed.out + printed.err).split())
+
+
 def test_gate_explains_missing_policy(tmp_path):
     found = assay.gate(str(tmp_path / "assay.toml"))
     assert found.exit_code == 3

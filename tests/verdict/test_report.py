@@ -4,6 +4,7 @@ import base64
 import hashlib
 import html
 import importlib
+import itertools
 import json
 import re
 import shlex
@@ -415,6 +416,33 @@ def test_next_commands_run_on_same_labels(
         assert signature in capsys.readouterr().out
 
 
+@pytest.mark.slow
+@pytest.mark.usefixtures("without_pictures")
+@pytest.mark.parametrize(
+    ("repeats", "later"), [("majority", "majority"), ("last", "last"), ("each", "first")]
+)  # fmt: skip
+def test_next_commands_keep_repeats_and_clusters(
+    repeats: str, later: str, labels: assay.Annotations, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    whole = labels.labels.with_columns(repeat=pl.lit(1))
+    twice = whole.filter(pl.col("annotator") == "careful").with_columns(repeat=pl.lit(2))
+    both = pl.concat([whole, twice]).with_columns(group="g" + pl.col("item").str.slice(-2, 2))
+    both.write_csv("twice.csv")
+    kept = ["--judges", "careful,middling,careless", f"--repeats={repeats}", "--clusters", "group"]
+    with pytest.raises(SystemExit) as ended:
+        main(["report", "twice.csv", *kept, "--expertise", "skilled", "--n-resamples", "40", "-o", "one.html"])
+    assert ended.value.code == 0
+    commands = commands_of(Path("one.html").read_text(encoding="utf-8"), "estimate|disagreement")
+    estimate = shlex.join(kept).replace(repeats, later)  # an estimate is not of each repeat of a judge
+    assert f"assay estimate twice.csv {estimate} --only careful" in commands
+    assert f"assay disagreement twice.csv {shlex.join(kept)} --first judges" in commands
+    for command in commands:
+        with pytest.raises(SystemExit) as ended:
+            main(shlex.split(command)[1:])
+        assert ended.value.code == 0, command
+
+
 def test_largest_disagreements_are_errors_of_the_judge() -> None:
     rows = [(f"i{i}", who, 3) for i in range(40) for who in ("ann", "bob", "cho")]
     rows += [(f"i{i}", "gpt", 5 if i == 7 else 4 if i == 11 else 3) for i in range(40)]
@@ -477,6 +505,49 @@ def test_largest_disagreements_of_study_have_text_and_response(tmp_path: Path, m
     assert row["response"] == 'All guests would come back. {"label": 5}'
     assert row["judge_label"] == "5"
     assert len(row["review"]) > 12
+
+
+@pytest.mark.parametrize(
+    ("repeats", "wanted"),
+    [
+        ("first", {"t9": "call 1"}), ("last", {"t1": "call 3"}), ("majority", {"t3": "call 1"}),
+        ("mean", {"t9": "call 1, call 2, call 3"}), ("each", {"t3": "call 2"}),
+    ],
+)  # fmt: skip
+def test_largest_disagreements_have_response_of_same_condition_and_repeat(
+    repeats: str, wanted: dict[str, str], tmp_path: Path
+) -> None:
+    pytest.importorskip("sqlalchemy", reason="a study needs the extra judge")
+    items = [f"t{k}" for k in range(12)]
+    (tmp_path / "items.csv").write_text("\n".join(["item,text", *(f"{i},text {i}" for i in items)]))
+    human = [f"{one},{who},{1 + k % 5}" for k, one in enumerate(items) for who in ("ann", "bob", "cem")]
+    (tmp_path / "labels.csv").write_text("\n".join(["item,annotator,label", *human]))
+    lines = []
+    for k, item in enumerate(items):
+        for temperature, repeat in itertools.product((0, 0.7), (1, 2, 3)):
+            off = (repeat if k % 3 == 0 else 0) + (temperature > 0) + 2 * (repeat == 3)
+            reply = f'temperature {temperature}, call {repeat}: {{"label": {1 + (k + off) % 5}}}'
+            about = {"item": item, "judge": "gpt", "temperature": temperature, "repeat": repeat}
+            lines.append(json.dumps({**about, "reply": reply}))
+    (tmp_path / "replies.jsonl").write_text("\n".join(lines))
+    (tmp_path / "study.yaml").write_text(
+        "name: s\nitems: {file: items.csv, id: item}\n"
+        "questions: [{name: stars, text: Stars?, scale: 1-5, show: [text]}]"
+        "\nlabels: labels.csv\nconditions: {temperature: [0, 0.7]}\n"
+        "judges: [{name: gpt, provider: recorded, file: replies.jsonl, repeats: 3}]\n"
+    )
+    with pytest.raises(SystemExit):
+        main(["judge", str(tmp_path)])
+    found = report(assay.read(tmp_path).where(temperature=0), epsilon=0.2, min_items=2, n_resamples=40, repeats=repeats)
+    section = next(one for one in found.page.sections if one.title == "Largest disagreements with annotators")
+    assert section.tables[0].frame is not None
+    rows = section.tables[0].frame.select("judge", "item", "judge_label", "response").rows()
+    for _, _, label, response in rows:
+        assert "temperature 0," in response
+        assert "temperature 0.7" not in response
+        assert repeats == "mean" or f'{{"label": {label}}}' in response
+    calls = {item: ", ".join(re.findall("call .", response)) for _, item, _, response in rows}
+    assert calls.items() >= wanted.items()
 
 
 def test_card_details_agree_with_marks(found: Report) -> None:
@@ -708,7 +779,7 @@ def test_number_of_items_per_judge(judges: int, criteria: int, each: int, monkey
     monkeypatch.setattr(
         plots, "farthest_items", lambda labels, judge, n, repeats: asked.append((judge, n)) or pl.DataFrame()
     )
-    monkeypatch.setattr(plots, "farthest_part", lambda found, replies, clusters: Part("Farthest"))
+    monkeypatch.setattr(plots, "farthest_part", lambda found, responses, clusters: Part("Farthest"))
     names = [f"m{k}" for k in range(judges)]
     assert len(plots.ReportBuilder._disagreement_sections(builder, names)) == 1
     assert asked == [(name, each) for name in names]

@@ -533,6 +533,12 @@ STUDIES = (
         "my-study -o answers.zip",
         run=f"{_SERVICE}:record",
     ),
+    Command(
+        "study adjudicated",
+        "Export the adjudicated labels as a table.",
+        "my-study -o adjudicated.csv",
+        run=f"{_SERVICE}:adjudicated",
+    ),
 )
 
 FILES = (

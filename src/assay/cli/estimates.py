@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 from cyclopts import Parameter
 
@@ -154,11 +154,12 @@ def gate(
     try:
         target(comment, policy, force=force, suffixes=(".md",))
         target(junit, policy, force=force, suffixes=(".xml",))
+        read = _typed_reading(ask)
     except AssayError as error:
         note(f"assay: {as_typed(str(error), NAMES)}")
         return 3  # 2 is "undecided" here
     with progress_bar("Checking"):
-        found = hold(policy, **ask.options.options())
+        found = hold(policy, **read, **ask.options.options())
     for path, text in ((comment, found.markdown), (junit, found.junit)):
         if path is not None:
             with atomic_write(path) as part:
@@ -166,3 +167,24 @@ def gate(
             note(f"written to {path}")
     ask.output.words(found)
     return found.exit_code
+
+
+def _typed_reading(ask: Ask) -> dict[str, Any]:
+    """The options of reading that are typed, which override those of the policy.
+
+    Raises
+    ------
+    AssayError
+        For an option that only the policy or the study can state.
+    """
+    instead = {
+        "store": "set store in the study's study.yaml",
+        "labels_from": "name all files in labels of the policy, as a list",
+        "option": "set NAME = 'VALUE' in [read] of the policy",
+    }
+    for name, remedy in instead.items():
+        if getattr(ask.labels, name) is not None:
+            raise AssayError(f"{NAMES[name]} is not for assay gate; {remedy}")
+    typed = ask.labels.read_options("")
+    typed |= {"where": ask.labels.where} if ask.labels.where else {}
+    return {"read": typed} if typed else {}

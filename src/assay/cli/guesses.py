@@ -29,6 +29,7 @@ RENAMED: Mapping[str, str] = {
     "backup": "study backup",
     "restore": "study restore",
     "record": "study record",
+    "adjudicated": "study adjudicated",
     "invite": "people invite",
     "links": "people links",
     "pay": "people pay",
@@ -98,6 +99,7 @@ OPTIONS: Mapping[str, tuple[str, ...]] = {
     "--n-items": (),
     "--n": ("--n-items",),
     "--items": ("--n-items",),
+    "--clusters": ("--object",),
 }
 """Options that people try first, with the options that do it; the first that a command has is suggested, if any."""
 

@@ -53,7 +53,7 @@ from assay.cli.output import (
 )
 from assay.data.formats import FormatSettings
 from assay.data.formats.registry import ReadSettings
-from assay.data.scales import plain_number, range_of
+from assay.data.scales import range_of
 from assay.data.structure.readings import APART, CHOOSE, MOST_CHOICES, UnclearTableError, further_readings
 from assay.data.structure.roles import Layout
 from assay.errors import AssayError, DesignError, listing, nearest_name, no_judge
@@ -127,10 +127,12 @@ class ReadOptions:
         return self.changed(columns=columns)
 
     def _read(self, source: str) -> Annotations:
+        from assay.reading import filter_labels
+
         try:
             labels = self._table(source)
             for condition in self.where or ():
-                labels = _filter_labels(labels, condition)
+                labels = filter_labels(labels, condition)
         except AssayError as error:
             if error.advised and _accepts_reading(error):
                 return self.given(error.advised)._read(source)
@@ -388,18 +390,6 @@ def note_reading(labels: Annotations) -> None:
 
 def _note_line(line: str) -> None:
     note(f"note: {as_typed(line, NAMES)}")
-
-
-def _filter_labels(labels: Annotations, condition: str) -> Annotations:
-    """The labels with ``COLUMN=VALUE`` or ``COLUMN=A,B``."""
-    name, equals, values = condition.partition("=")
-    if not equals:
-        raise AssayError(f"--where takes COLUMN=VALUE; got '{condition}'")
-    values_of = labels.values_of(name)
-    # 0 is 0.0: a column without a whole number can show another spelling than was typed.
-    seen = {plain_number(v): v for v in values_of if isinstance(v, float)} | {str(v): v for v in values_of}
-    wanted = [values] if values in seen else values.split(",")
-    return labels.where(**{name: [seen.get(v, v) for v in wanted]})
 
 
 def _scale(given: Sequence[str] | None) -> str | dict[str, str] | None:
@@ -770,15 +760,21 @@ def _save_report(found: Report, out: Path | None, *, pdf: bool = False) -> None:
 _READING_WORDS = frozenset(NAMES.values())
 """Options of reading."""
 
+_SHARED_WORDS = frozenset(("--repeats", "--clusters"))
+"""Options of a report that state what its labels are, which the commands after it need too."""
+
 
 def _next_command(sources: Sequence[str], step: NextStep) -> str:
-    """The next command after a report, with the same labels and the same options of reading."""
+    """The next command after a report, with the same labels, options of reading and `_SHARED_WORDS`."""
     kept, words = ["--labels-from", ",".join(sources[1:])] if len(sources) > 1 else [], TYPED.get()
     for at, word in enumerate(words):
         option, equals, _ = word.partition("=")
-        if option in _READING_WORDS and option != NAMES["labels_from"]:
+        if option in _READING_WORDS | _SHARED_WORDS and option != NAMES["labels_from"]:
             kept += words[at : at + (1 if equals or option == "--wide" else 2)]
     only = ["--only", step.judge] if step.ask == "estimate" else ["--first", "judges"]
+    if step.ask == "estimate" and (judge := re.sub(r" \(repeat \d+\)$", "", step.judge)) != step.judge:
+        # A corrected estimate is of a judge, not of one of its repeats.
+        kept, only = [re.sub(r"^(--repeats=)?each$", r"\1first", one) for one in kept], ["--only", judge]
     where = ["--where", step.where] if step.where else []
     return shlex.join(["assay", step.ask, sources[0], *kept, *where, *only])
 

@@ -295,3 +295,32 @@ def record(
         with atomic_write(out) as part:
             part.write_bytes(archive(opened, name))
     say(out)
+
+
+def adjudicated(
+    study: StudyFolder,
+    *,
+    out: Annotated[Path, Parameter(name=["--output", "-o"])] = Path("adjudicated.csv"),
+    store: StoreName = None,
+    force: Force = False,
+) -> None:
+    """Run ``assay study adjudicated``.
+
+    Parameters
+    ----------
+    out
+        Output file.
+    """
+    from assay.reporting.page import atomic_write
+    from assay.study.definition import load_study
+    from assay.study.store.connection import store_in_use
+
+    require("fastapi", "serve", "the adjudicated labels of a study")
+    from assay.collecting.desk.lead import adjudicated_csv
+
+    check_target(out, study, suffixes=(".csv",), force=force)
+    with store_in_use(load_study(study), store) as opened:
+        table = adjudicated_csv(opened)
+    with atomic_write(out) as part:
+        part.write_bytes(table)
+    say(out)

@@ -40,6 +40,7 @@ from assay.study.store.items import (
     system_outputs,
 )
 from assay.study.store.people import ADJUDICATOR, Person, question_sets
+from assay.study.store.table import n_pairs
 
 _FOR_FORMULAS = ("mdit_py_plugins", "latex2mathml")
 """Libraries for formulas in Markdown."""
@@ -224,6 +225,7 @@ class StudyDesign:
         self._check(asked)
         self.parts = self._parts(asked)
         """The parts of an annotator's work, in this order: items, outputs and pairs of them, triplets."""
+        self._check_triplets()
         self.questions = tuple(question for part in self.parts for question in part.questions)
         self.counted = tuple(one for part in self.parts for one in part.counted)
         """The sets of questions of all parts whose answers count."""
@@ -446,6 +448,16 @@ class StudyDesign:
         files: tuple[Role, ...] = ("source" if self.study.systems else "item", "check", "warm-up")
         shown = ((role, item) for role in files for item, _digest in items(self.store, role))
         refuse_unaskable(self.study, definitions, shown, page=True)
+
+    def _check_triplets(self) -> None:
+        """Refuse triplets if no three texts can be compared."""
+        part = self.drawn
+        with self.store.reading() as db:
+            if part is None or n_pairs(db, part.pool):
+                return
+        within = " in one document" if self.study.config.items.document is not None else ""
+        compared = f"question '{part.questions[0].definition.name}' compares three texts of '{part.drawn_from}'{within}"
+        raise StudyError(f"{compared}, and there are no three; add items to {self.study.config.items.file}")
 
     def _check_outputs(self) -> None:
         """Refuse outputs, or pairs of them, that are not stored yet, or that were made from earlier outputs."""

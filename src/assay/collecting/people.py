@@ -627,7 +627,7 @@ def _work(state: AppState, request: Request, person: Person, number: int | None)
         name=person.name,
         instructions=people.instructions,
         changes=state.design.guide_changes(person.name),
-        version=state.design.guide_version,
+        guide=state.design.guide_version,
         page=found[0] if found else None,
         further=found[1:],
         end=None if found else _end(state, person, held),

@@ -116,14 +116,18 @@ def disagreement_parts(found: Disagreement) -> tuple[Part, ...]:
     return (Part("Disagreements among annotators", sentences, tuple(frames), tuple(drawn), lines),)
 
 
-def farthest_part(found: pl.DataFrame, replies: Mapping[tuple[str, str], str], document: str | None = None) -> Part:
-    """Return the items on which each judge differs most from humans, with their texts and the judge's responses."""
+def farthest_part(
+    found: pl.DataFrame, responses: Mapping[tuple[str, str, str | None], str], document: str | None = None
+) -> Part:
+    """Return the items on which each judge differs most from humans, with their texts and the judge's responses.
+
+    ``responses`` are by judge, item and criterion.
+    """
     title = "Largest disagreements with annotators"
     if not found.height:
         return Part(title, ("On no item does a judge differ more from the humans than they differ from each other.",))
-    frame = found.with_columns(
-        response=pl.Series([replies.get((j, i)) for j, i in found.select("judge", "item").iter_rows()], dtype=pl.String)
-    )
+    rows = found.select("judge", "item", "criterion").iter_rows()
+    frame = found.with_columns(response=pl.Series([responses.get(row) for row in rows], dtype=pl.String))
     own = ("criterion", "judge", "item", "human_labels", "judge_label", "distance", "human_distance", "response")
     texts = [c for c in frame.columns if c not in own and frame.schema[c] == pl.String and _is_text(frame[c])]
     known = [c for c in own if frame[c].null_count() < frame.height]

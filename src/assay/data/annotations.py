@@ -494,6 +494,12 @@ class Annotations:
         key = [k for k in (*KEY[:3], *self.conditions) if k in self.labels.columns]
         return "repeat" in self.labels.columns and any_twice(self._cells(key))
 
+    @property
+    def _repeated(self) -> pl.DataFrame:
+        """The questions with several labels of an annotator: their key and ``len``."""
+        key = [k for k in (*KEY[:3], *self.conditions) if k in self.labels.columns]
+        return self.labels.group_by(key, maintain_order=True).len().filter(pl.col("len") > 1)
+
     def resolve_repeats(self, how: Repeats) -> Annotations:
         """Reduce repeated labels to one answer per annotator and question, by an explicit rule.
 
@@ -518,7 +524,8 @@ class Annotations:
                 return self
             return self._share_codes(replace(self, labels=self.labels.drop("repeat")), *KEY[:3], *self.conditions)
         if how == "error":
-            raise DesignError(words.repeated_labels(numeric=all(s.numeric for s in self.scales.values())))
+            found = self._repeated.select("item", "annotator", "len").rows()
+            raise DesignError(words.repeated_labels(found, numeric=all(s.numeric for s in self.scales.values())))
         if how == "each":
             return self._repeats_as_annotators()
         key = [k for k in (*KEY[:3], *self.conditions) if k in self.labels.columns]

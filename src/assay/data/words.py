@@ -154,11 +154,13 @@ def _repeat_rules(*, numeric: bool) -> str:
     return f"repeats='first', 'last'{mean}, 'majority' or 'each'"
 
 
-def repeated_labels(*, numeric: bool) -> str:
-    """Return the error for repeated labels without a rule."""
+def repeated_labels(found: Sequence[tuple[str, str, int]], *, numeric: bool) -> str:
+    """Return the error for repeated labels without a rule; ``found`` has items, annotators and numbers of labels."""
+    names, (item, annotator, n) = list(dict.fromkeys(name for _, name, _ in found)), found[0]
     return (
-        "the table contains repeated labels of the same annotator for the same question; specify how to combine them "
-        f"with {_repeat_rules(numeric=numeric)}"
+        "the table contains repeated labels of the same annotator for the same question "
+        f"({counted(len(found), 'question')}, by {listing(names, 4)}; such as {n} labels of '{item}' by {annotator}); "
+        f"specify how to combine them with {_repeat_rules(numeric=numeric)}"
     )
 
 

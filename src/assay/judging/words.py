@@ -13,11 +13,11 @@ from assay.judging.services.client import duration
 
 def run_words(run: Any) -> str:
     """Return the summary of a run: labels, tokens, cost, and the reasons for missing labels."""
-    done = run.answered + run.missing + run.failed
+    due = run.answered + run.missing + max(run.failed, run.left)  # failed ones remain
     cached = f" ({run.tokens_cached} of them from a cache)" if run.tokens_cached else ""
     reasoning = f" ({run.tokens_reasoning} of them reasoning)" if run.tokens_reasoning else ""
     lines = [
-        f"{run.answered} of {counted(done, 'label')} collected in {duration(run.seconds)} ({run.missing} unparseable, "
+        f"{run.answered} of {counted(due, 'label')} collected in {duration(run.seconds)} ({run.missing} unparseable, "
         f"{run.failed} failed, {run.reasked} retried).",
         f"{run.tokens_in} tokens in{cached}, {run.tokens_out} out{reasoning}, ${run.cost:.4f}.",
     ]

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from assay.data.scales import OddOneOut, Scale, SpanLabels
-from assay.errors import DataError, StudyError, listing, unknown
+from assay.errors import DataError, StudyError, counted, listing, unknown
 from assay.statistics.comparisons.triplets import Sampler, Triplet, name_of
 from assay.study.definition import STUDY_FILE
 from assay.study.items import chance, items_of_file, read_rows
@@ -128,6 +128,8 @@ def init_from_sheet(
     rows = list(read_rows(source))
     if not rows:
         raise StudyError(f"{source} has no items")
+    if isinstance(asked, OddOneOut) and len(rows) < 3:
+        raise StudyError(f"--scale odd-one-out compares three texts; {source} has {counted(len(rows), 'item')}")
     columns = list(dict.fromkeys(name for row in rows for name in row))
     for name in (*text, *([] if column is None else [column])):
         if name not in columns:
@@ -151,6 +153,7 @@ def init_from_sheet(
         id=_written(found),
         shown=shown,
         ask=_written(ask),
+        question="odd" if isinstance(asked, OddOneOut) else "rating",
         scale=_written(scale),
         people=_PAIRS if isinstance(asked, OddOneOut) else _PEOPLE,
     )
@@ -207,7 +210,7 @@ items:
   id: {id}                 # column with the item id
 
 questions:
-  - name: rating           # the criterion in the table
+  - name: {question:<16} # the criterion in the table
     text: {ask}
     scale: {scale}
 {shown}

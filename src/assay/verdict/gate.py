@@ -8,9 +8,11 @@ from __future__ import annotations
 
 import math
 import os
+import re
 import tomllib
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
+from functools import partial
 from pathlib import Path
 from typing import Any, ClassVar, Literal
 from xml.sax.saxutils import escape, quoteattr
@@ -24,7 +26,7 @@ from assay.estimates.drift import JUDGE, DriftSettings, drift
 from assay.estimation.intervals import Estimate
 from assay.estimation.options import Settings, option, question_alone
 from assay.estimation.result import Result, Run, fingerprint_with
-from assay.reading import columns_of_judges, read
+from assay.reading import columns_of_judges, filter_labels, read
 from assay.replacement.alt_test import AltTest, alt_test
 from assay.replacement.page import card
 from assay.replacement.panel import AltTestSettings
@@ -61,6 +63,10 @@ class GateSettings(Settings):
     policy: str = option(POLICY, "The policy file.", key="")
     labels: str | None = option(None, "Labels to check instead of those in the policy.", key="", first=True)
     before: str | None = option(None, "Earlier run to use instead of the one in the policy.", key="", first=True)
+    read: Mapping[str, Any] | None = option(
+        None, "Options of reading that override those of [read] in the policy; ``where`` keeps rows, as there.", key="",
+        hidden=True,
+    )  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -242,13 +248,14 @@ def gate(settings: GateSettings) -> GateResult:
     cautions: tuple[str, ...] = ()
     try:
         policy = _policy(Path(settings.policy))
+        policy |= {"read": {**policy.get("read", {}), **settings.read}} if settings.read else {}
         folder = Path(settings.policy).parent
         source = settings.labels or [str(folder / one) for one in _files(policy)]
         labels = _read(source, policy)
         data = labels.fingerprint
         checks, cautions = _checks(policy, labels, folder, settings)
     except AssayError as error:
-        checks = [GateCheck("policy", "error", _sentence(str(error)))]
+        checks = [GateCheck("policy", "error", _in_policy(_sentence(str(error))))]
     order: tuple[Status, ...] = ("error", "fail", "undecided", "pass")
     status = next(one for one in order if any(check.status == one for check in checks))
     run = Run("gate", settings, fingerprint_with(data, policy=repr(sorted(policy.items(), key=repr))),
@@ -260,9 +267,27 @@ def _sentence(text: str) -> str:
     return text if text.endswith((".", "?", "!")) else f"{text}."
 
 
-def _error_words(error: AssayError, section: str) -> str:
+_KEYWORD = re.compile(r"(?<![\w'\"(.-])([a-z_]+)=(?=['\"\[{\d]|True|False)")
+"""An option with a value, as in Python; `True` is ``true`` in TOML."""
+
+
+def _in_policy(text: str, labels: Annotations | None = None) -> str:
+    """A message with its options as the policy file has them: ``judges = ['gpt']``, ``where = 'scale=1-5'``."""
+
+    def rows(match: re.Match[str]) -> str:
+        name, value = match[1], match[2].strip("'")
+        if value == "..." and labels is not None:
+            value = next((str(one) for one in labels.values_of(name) if one is not None), value)
+        return f"where = '{name}={value}' in [read]"
+
+    text = re.sub(r"labels\.where\((\w+)=('[^']*'|[^()]*)\)", rows, text)
+    text = _KEYWORD.sub(r"\1 = ", text.replace("=...", ""))
+    return re.sub(r"(?<= = )(True|False)", lambda match: match[0].lower(), text)
+
+
+def _error_words(error: AssayError, section: str, labels: Annotations | None = None) -> str:
     """The error of a check, with the section of the policy that has its options."""
-    text = _sentence(str(error))
+    text = _in_policy(_sentence(str(error)), labels)
     return text if f"[{section}]" in text else f"[{section}] of the policy: {text}"
 
 
@@ -301,6 +326,7 @@ def _files(policy: Mapping[str, Any]) -> list[Any]:
 def _read(source: str | os.PathLike[str] | Sequence[str], policy: Mapping[str, Any]) -> Annotations:
     """Read the labels of a file or study, or of several files of the same items, with the options of the policy."""
     options = dict(policy.get("read", {}))
+    conditions = _conditions(options.pop("where", ()))
     files = [source] if isinstance(source, str | os.PathLike) else [*source]
     for file in files:
         if not Path(file).exists():
@@ -311,9 +337,25 @@ def _read(source: str | os.PathLike[str] | Sequence[str], policy: Mapping[str, A
         # A run without people can be checked for drift; a verdict on it is an error.
         options["columns"] = columns
     try:
-        return read(files[0] if len(files) == 1 else files, **options)
+        labels = read(files[0] if len(files) == 1 else files, **options)
+        for condition in conditions:
+            labels = filter_labels(labels, condition)
     except TypeError as error:
         raise DesignError(f"[read] of the policy: {error}") from None
+    except AssayError as error:
+        raise DesignError(_error_words(error, "read")) from error
+    return labels
+
+
+def _conditions(where: Any) -> list[str]:
+    """Each ``COLUMN=VALUE`` of ``where``, which is one, a list of them, or a table of columns and values."""
+    if isinstance(where, Mapping):
+        several = ((name, value if isinstance(value, list) else [value]) for name, value in where.items())
+        return [f"{name}={','.join(map(str, values))}" for name, values in several]
+    conditions = [where] if isinstance(where, str) or not isinstance(where, Sequence) else [*where]
+    if not all(isinstance(one, str) for one in conditions):
+        raise DesignError("where in [read] of the policy must be 'COLUMN=VALUE', or a list of such texts")
+    return conditions
 
 
 def _checks(
@@ -327,25 +369,24 @@ def _checks(
             found, cautions = _verdicts(policy, labels)
             checks += found
         except AssayError as error:
-            checks.append(GateCheck("verdict", "error", _error_words(error, "verdict")))
+            checks.append(GateCheck("verdict", "error", _error_words(error, "verdict", labels)))
     if "drift" in policy:
-        moved = _try_check("drift", lambda: _drift_check(policy, labels, folder, settings))
+        moved = _try_check("drift", partial(_drift_check, policy, labels, folder, settings), labels)
         checks.append(replace(moved, quantity=JUDGE if moved.found is not None else ""))
     for i, wanted in enumerate(policy.get("estimate", [])):
         name = f"estimate {wanted.get('name', i + 1)}"
         try:
             checks += _estimate_checks(wanted, name, policy, labels)
         except AssayError as error:
-            checks.append(GateCheck(name, "error", _error_words(error, "estimate")))
+            checks.append(GateCheck(name, "error", _error_words(error, "estimate", labels)))
     return checks, cautions
 
 
-def _try_check(name: str, make: Any) -> GateCheck:
+def _try_check(name: str, make: Callable[[], GateCheck], labels: Annotations) -> GateCheck:
     try:
-        made: GateCheck = make()
+        return make()
     except AssayError as error:
-        return GateCheck(name, "error", _error_words(error, name.partition(" ")[0]))
-    return made
+        return GateCheck(name, "error", _error_words(error, name.partition(" ")[0], labels))
 
 
 def _refuse_unknown(given: Mapping[str, Any], names: Sequence[str], where: str) -> None:

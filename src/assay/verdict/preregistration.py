@@ -7,7 +7,7 @@ verdict of a report or gate starts with `before_verdict`.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, fields, replace
 from datetime import UTC, datetime
@@ -18,7 +18,7 @@ import polars as pl
 import yaml
 
 from assay._version import __version__
-from assay.data.annotations import Annotations
+from assay.data.annotations import Annotations, Repeats
 from assay.data.columns import PART, PARTS
 from assay.data.names import questions_in
 from assay.errors import DesignError, counted, listing, unknown
@@ -540,20 +540,53 @@ def study_of(labels: Annotations) -> Study | None:
     return load_study(folder)
 
 
-def replies_about(labels: Annotations, asked: Sequence[tuple[str, str]]) -> dict[tuple[str, str], str]:
-    """Return the judges' raw responses by judge and item, if the labels' study has them."""
+def responses_about(
+    labels: Annotations, asked: Iterable[tuple[str, str, str | None]], repeats: Repeats
+) -> dict[tuple[str, str, str | None], str]:
+    """Return the judges' responses to which these labels belong, by (judge, item, criterion).
+
+    A response belongs to a label if it was given in the same repeat and under the same conditions. Of several repeats
+    it is the one that gave the label; if none did, as for a mean, it is all of them.
+    """
     study = study_of(labels)
     if study is None:
         return {}
     from assay.study.store.answers import latest_replies
 
-    judges, items = ({one[k] for one in asked} for k in range(2))
+    wanted = list(asked)
+    found = labels.where(annotator=sorted({judge for judge, _, _ in wanted}), item=sorted({i for _, i, _ in wanted}))
+    single = {_key(row): row["label"] for row in found.resolve_repeats(repeats).labels.iter_rows(named=True)}
+    given: dict[tuple[str, str, str | None], list[dict[str, Any]]] = {}
+    for row in found.labels.iter_rows(named=True):
+        given.setdefault(_key(row), []).append(row)
 
-    def look_up(store: Store) -> dict[tuple[str, str], str]:
-        rows = (row for item in items for row in latest_replies(store, judges=sorted(judges), item=item))
-        return {(row["annotator"], row["item"]): row["reasoning"] or row["reply"] for row in rows}
+    def look_up(store: Store) -> dict[tuple[str, str, str | None], str]:
+        chosen = {}
+        for key in wanted:
+            replies = latest_replies(store, judges=labels.reading.asked, item=key[1])
+            pairs = [(row, one) for row in given[key] for one in replies if _belongs(one, row)]
+            pairs = pairs[::-1] if repeats == "last" else pairs
+            same = [one for row, one in pairs if row["label"] == single[key]][:1]
+            texts = [one["reasoning"] or one["reply"] for one in same or [one for _, one in pairs]]
+            if texts:
+                chosen[key] = "\n".join(dict.fromkeys(texts))
+        return chosen
 
     return _read_store(study, look_up)
+
+
+def _key(row: Mapping[str, Any]) -> tuple[str, str, str | None]:
+    return row["annotator"], row["item"], row.get("criterion")
+
+
+def _belongs(reply: Mapping[str, Any], row: Mapping[str, Any]) -> bool:
+    """Whether a response has given this label: of this judge, to this question, in this repeat and condition."""
+    name, number, question = reply["annotator"], reply["repeat"], reply["criterion"]
+    if row["annotator"] != f"{name} (repeat {number})" and (row["annotator"], row.get("repeat", 1)) != (name, number):
+        return False
+    criterion = row.get("criterion") or question
+    asked = criterion == question or criterion.startswith(f"{question}: ")
+    return asked and all(row.get(name) in (value, str(value)) for name, value in reply["condition"].items())
 
 
 R = TypeVar("R")

@@ -66,7 +66,7 @@ from assay.reporting.page import (
 from assay.reporting.references import bibtex
 from assay.verdict import words
 from assay.verdict.card import CardSettings, JudgeCard, contrasts_part, judge_card
-from assay.verdict.preregistration import Preregistration, before_verdict, replies_about, study_plan
+from assay.verdict.preregistration import Preregistration, before_verdict, responses_about, study_plan
 from assay.verdict.probe_calls import probe_answers
 from assay.verdict.probe_measures import ProbeRow
 from assay.verdict.probes import JudgeProbes, ProbeSettings, called_parts, called_probes
@@ -439,8 +439,9 @@ class ReportBuilder:
             frames = [farthest_items(labels, judge, each, s.repeats) for judge in judges]
             known = [frame for frame in frames if frame.height]
             found = pl.concat(known, how="diagonal_relaxed") if known else pl.DataFrame()
-            replies = replies_about(labels, found.select("judge", "item").rows()) if known else {}
-            return (replace(farthest_part(found, replies, s.clusters), title=words.LARGEST_DISAGREEMENTS),)
+            rows = found.select("judge", "item", "criterion").rows() if known else []
+            responses = responses_about(labels, rows, s.repeats) if rows else {}
+            return (replace(farthest_part(found, responses, s.clusters), title=words.LARGEST_DISAGREEMENTS),)
 
         return [section_of(part) for part in parts_or_reason(words.LARGEST_DISAGREEMENTS, parts)]
 

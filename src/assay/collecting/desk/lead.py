@@ -37,7 +37,7 @@ from assay.collecting.design import Asked, StudyDesign, is_wrong
 from assay.collecting.desk.editing import StaleEditError, StudyEdit, apply_edit, preview_edit
 from assay.collecting.desk.effects import EditKey, setting_words
 from assay.collecting.desk.overview import REASONS, DisagreementReason, ItemProgress, Moment, Overview, PersonRow
-from assay.collecting.desk.report import report_on_desk
+from assay.collecting.desk.report import report_choices, report_on_desk
 from assay.collecting.people import preview_pages, served_guide_picture
 from assay.collecting.serving import (
     BIGGEST,
@@ -295,8 +295,8 @@ def longest_run(labels: Sequence[Label]) -> int:
 
 
 def adjudicated_csv(store: Store) -> bytes:
-    """The adjudicated labels in the order of the decisions: item, criterion, label, adjudicator, comment, and whether
-    the blind phase lasted at the decision."""
+    """The adjudicated labels in the order of the decisions: item, criterion, label, adjudicator, comment, whether the
+    blind phase lasted at the decision, and the experimental conditions, if there are any."""
     import polars as pl
 
     with store.reading() as db:
@@ -308,7 +308,11 @@ def adjudicated_csv(store: Store) -> bytes:
         c: [label_words(row.label) if c == "label" else getattr(row, c) for row in rows] for c in columns
     }
     found["blind"] = [ended is None or row.answered_at < ended for row in rows]
-    schema = {**dict.fromkeys(columns, pl.String), "blind": pl.Boolean}
+    conditions = [json.loads(row.condition) for row in rows]
+    varied = dict.fromkeys(name for one in conditions for name in one)
+    found |= {name: [None if name not in one else str(one[name]) for one in conditions] for name in varied}
+    schema = {**dict.fromkeys((*columns, *varied), pl.String), "blind": pl.Boolean}
+    schema = {name: schema[name] for name in found}
     return pl.DataFrame(found, schema=schema).write_csv().encode()
 
 
@@ -476,6 +480,7 @@ def _overview(state: AppState, request: Request) -> Mapping[str, Any]:
         "crowd": crowd.crowd_counts(state.design),
         "to_all": to_all[::-1],
         "judges": bool(state.design.study.judge_names),
+        "choices": report_choices(state.design.study),
         "blind_ended": None if ended is None else Moment(ended, now - ended),
         "folder": state.design.study.folder.name,
         "lead_link": "" if reads else f"{base.rstrip('/')}/lead/join/{state.signer.lead_token()}",
@@ -606,7 +611,8 @@ def item_page(name: Named, state: Shared) -> Response:
     if sheet is None:
         raise Refused(404, "There is no such item", f"The study has no item '{name}'.")
     reason = state.watch.reasons().get(name, "")
-    return state.page("lead_item.html", sheet=sheet, reasons=REASONS, reason=reason)
+    choices = report_choices(state.design.study)
+    return state.page("lead_item.html", sheet=sheet, reasons=REASONS, reason=reason, choices=choices)
 
 
 @router.get("/person")

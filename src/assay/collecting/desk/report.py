@@ -21,7 +21,10 @@ from fastapi.responses import JSONResponse, RedirectResponse
 from assay.collecting.desk.overview import Moment, plan_of
 from assay.collecting.report_process import REPORT_POLICY, ReportProcess, near
 from assay.collecting.serving import AppState, Refused, Shared, acting, lead
+from assay.errors import listing
 from assay.study import LOOKS
+from assay.study.definition import Study
+from assay.study.schema import scale_of
 from assay.study.store.connection import Store, elsewhere, put_setting, setting
 from assay.study.store.events import ended_blind_phase, record_event
 
@@ -46,6 +49,41 @@ log = logging.getLogger("assay.collecting")
 
 
 @dataclass(frozen=True)
+class ReportChoice:
+    """What a report needs that the study lead chooses, because the table has several labels of an item.
+
+    Attributes
+    ----------
+    name : str
+        A condition of the study, or ``repeats``.
+    values : tuple of str
+        The values of the condition, or how repeated labels are combined.
+    option : str
+        The option of the command ``assay report`` with the value in braces.
+    """
+
+    name: str
+    values: tuple[str, ...]
+    option: str
+
+
+def report_choices(study: Study) -> tuple[ReportChoice, ...]:
+    """Return the choices of a study whose judges or annotators answer several times."""
+    numeric = [scale_of(question.scale).numeric for question in study.config.questions]
+    found = [
+        ReportChoice(name, tuple(map(str, values)), f"--where={name}={{}}")
+        for name, values in study.config.conditions.crossed().items()
+        if len(values) > 1 and (name != "scale" or any(numeric))
+    ]
+    decided = plan_of(study.folder).get("verdict")
+    twice = study.config.people.retest or any(getattr(judge, "repeats", 1) > 1 for judge in study.config.judges)
+    if twice and not (isinstance(decided, Mapping) and "repeats" in decided):
+        rules = ("first", "majority", "mean") if all(numeric) else ("first", "majority")
+        found.append(ReportChoice("repeats", rules, "--repeats={}"))
+    return tuple(found)
+
+
+@dataclass(frozen=True)
 class ReportOnDesk:
     """The report that the dashboard shows.
 
@@ -59,6 +97,10 @@ class ReportOnDesk:
     notices : tuple of str
     made : Moment or None
         When the last report was made.
+    made_of : mapping of str to str
+        The choices of the last report.
+    choices : tuple of ReportChoice
+        What the study lead chooses for a report, in addition to the type of annotator.
     state : str
         ``running``, ``made``, ``failed``, or empty if none was asked for.
     said : str
@@ -76,6 +118,8 @@ class ReportOnDesk:
     dimensions: tuple[str, ...]
     notices: tuple[str, ...]
     made: Moment | None
+    made_of: Mapping[str, str]
+    choices: tuple[ReportChoice, ...]
     state: str
     said: str
     done: int
@@ -105,6 +149,8 @@ def report_on_desk(state: AppState) -> ReportOnDesk:
         tuple(dict.fromkeys(row["dimension"] for row in rows)),
         tuple(str(one).replace(here, "") for one in found.get("notices", ())),
         Moment(kept["made"], now - kept["made"]) if found else None,
+        kept.get("made_of") or {},
+        report_choices(study),
         kept.get("state", ""),
         kept.get("said", "").replace(here, ""),
         len(looks),
@@ -140,13 +186,14 @@ def _refuse(state: AppState) -> None:
         raise Refused(409, "The blind phase has not ended", "A report shows the labels of judges.")
 
 
-def _begin(store: Store) -> bool:
-    """Store that a report is being made; False if one is already."""
+def _begin(store: Store, chosen: Mapping[str, str]) -> bool:
+    """Store that a report with these choices is being made; False if one is already."""
     with store.exclusive() as db:
         now, kept = store.now(db), dict(setting(db, REPORT) or {})
         if kept.get("state") == "running" and not _stopped(kept, now):
             return False
-        put_setting(db, REPORT, {"made": kept.get("made"), "state": "running", "started": now})
+        last = {name: kept.get(name) for name in ("made", "made_of")}
+        put_setting(db, REPORT, {**last, "state": "running", "started": now, "chosen": dict(chosen)})
     return True
 
 
@@ -159,16 +206,18 @@ def _end(store: Store, made: ReportProcess) -> None:
         log.warning("The report of the dashboard could not be made: %s", made.said)
     with store.exclusive() as db:
         now, kept = store.now(db), dict(setting(db, REPORT) or {})
-        ended = {"state": "made", "made": now} if made.made else {"state": "failed", "said": made.said[-2000:]}
-        put_setting(db, REPORT, {"made": kept.get("made"), **ended})
+        last = {name: kept.get(name) for name in ("made", "made_of")}
+        done = {"state": "made", "made": now, "made_of": kept.get("chosen")}
+        put_setting(db, REPORT, {**last, **(done if made.made else {"state": "failed", "said": made.said[-2000:]})})
 
 
-def _command(state: AppState, expertise: Expertise | None) -> ReportProcess:
+def _command(state: AppState, expertise: Expertise | None, chosen: Mapping[str, str]) -> ReportProcess:
     """Begin the command; a password is not part of its words."""
     study = state.design.study
     folder, place = study.folder.resolve(), Path.cwd()
     words = ["report", near(folder, place)]
     words += ["--expertise", expertise] if expertise is not None else []
+    words += [one.option.format(chosen[one.name]) for one in report_choices(study)]
     address, password = elsewhere(study, state.store) or ("", None)
     words += ["--store", address] if address else []
     return ReportProcess(words, folder / f"{REPORT}.html", place, {} if password is None else {"PGPASSWORD": password})
@@ -182,21 +231,31 @@ def report_page(state: Shared) -> Response:
 
 
 @router.post("/report")
-def make_report(state: Shared, expertise: Annotated[Expertise | None, Form()] = None) -> Response:
-    """Make a report."""
+def make_report(
+    state: Shared,
+    expertise: Annotated[Expertise | None, Form()] = None,
+    choice: Annotated[list[str] | None, Form()] = None,
+) -> Response:
+    """Make a report; each choice is the name and the value, as in ``scale=1-5``."""
     _refuse(state)
     found = report_on_desk(state)
     if found.trouble:
         raise Refused(409, "Nothing was changed", f"{found.trouble}.")
     if expertise is None and not found.decided:
         raise Refused(422, "Nothing was changed", "Choose the type of annotator.")
-    if _begin(state.store):
+    given = dict(one.partition("=")[::2] for one in choice or ())
+    for wanted in found.choices:
+        if given.get(wanted.name) not in wanted.values:
+            raise Refused(422, "Nothing was changed", f"Choose {wanted.name}: {listing(wanted.values)}.")
+    chosen = {one.name: given[one.name] for one in found.choices}
+    if _begin(state.store, chosen):
         try:
-            made = _command(state, None if found.decided else expertise)
+            made = _command(state, None if found.decided else expertise, chosen)
         except OSError as error:
-            state.store.set(REPORT, {"made": None, "state": "failed", "said": str(error)})
+            state.store.set(REPORT, {"made": None, "made_of": None, "state": "failed", "said": str(error)})
             raise Refused(503, "The report could not be made", str(error)) from None
-        record_event(state.store, "report", words=expertise or "", by=acting.get().name)
+        words = ", ".join([expertise or "", *(f"{name} = {value}" for name, value in chosen.items())])
+        record_event(state.store, "report", words=words.removeprefix(", "), by=acting.get().name)
         threading.Thread(target=_end, args=(state.store, made), daemon=True).start()
     return RedirectResponse("/lead/report", 303)
 

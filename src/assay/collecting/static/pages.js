@@ -172,6 +172,8 @@ export function previous() {
 /** Show the buttons below; at the end only the back button. */
 function showFoot(previousThere) {
   byId("foot").hidden = !current && !previousThere;
+  const place = document.querySelector(".session").dataset;
+  byId("session-end").hidden = !current || Number(place.session) >= Number(place.of);
   for (const button of all("button", byId("foot"))) button.hidden = !current && button.dataset.act !== "previous";
   byId("foot").querySelector("[data-act=previous]").disabled = !previousThere;
 }
@@ -292,6 +294,7 @@ function showSession({ number, of, words }) {
   const place = document.querySelector(".session");
   const fresh = place.dataset.session !== String(number);
   place.dataset.session = number;
+  place.dataset.of = of;
   place.hidden = of < 2;
   place.textContent = `${say("Session {number} of {of}", { number, of })}${words ? `: ${words}` : ""}`;
   return fresh;

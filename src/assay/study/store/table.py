@@ -101,6 +101,9 @@ def stored_annotations(
         about_draw = (*DRAWN, *TRIPLET) if "triplet" in roles else DRAWN if written is not None else ()
         about_draw = (*about_draw, ITEM_KIND) if len(roles) > 1 else about_draw
         items = _with_sources(db, _items_frame(db, tables.items.c.role.in_(list(roles))), roles, written)
+        if "triplet" in roles:
+            items, placed = _with_members(db, items, {q.drawn_from for q in asked.values()})
+            about_draw = (*about_draw, *placed)
         without_item, not_kept = setting(db, WITHOUT_ITEM) or 0, setting(db, NOT_KEPT) or []
         tried = _settings_tried(db, [one.name for one in asked.values()])
     if not rows:
@@ -182,6 +185,35 @@ def _with_sources(db: sa.Connection, items: pl.DataFrame, roles: Collection[Role
         pl.Series(ITEM_KIND, [kind_of_item[name] for name in items["item"]]),
         document=pl.Series([documents[name] for name in items["item"]]),
     )
+
+
+def _with_members(
+    db: sa.Connection, items: pl.DataFrame, compared: Collection[str | None]
+) -> tuple[pl.DataFrame, tuple[str, ...]]:
+    """Triplets with a column per place for what differs between their texts, such as ``first_author``; these columns.
+
+    A value of a triplet in such a column itself is only of the triplets whose texts share it, and is removed.
+    """
+    i = tables.items.c
+    drawn = db.execute(sa.select(i.item, i.known).where(i.active, i.role == "triplet")).all()
+    members = {item: known["members"] for item, known in drawn}
+    fields = {item: own or {} for item, own in db.execute(sa.select(i.item, i.fields).where(i.role == "item"))}
+    texts = [[fields.get(name, {}) for name in members.get(item, ())] for item in items["item"]]
+    placed: list[str] = []
+    for column in dict.fromkeys(c for some in texts for one in some for c in one if c not in compared):
+        names = [f"{place}_{column}" for place in TRIPLET]
+        values = [[one.get(column) for one in some] for some in texts]
+        if all(one == some[0] for some in values for one in some) or {*names} & {*items.columns}:
+            continue
+        parts = [_series([some[at] if at < len(some) else None for some in values]) for at in range(len(names))]
+        table = parse_numeric_columns(pl.DataFrame(dict(zip(names, parts, strict=True))), leave=())
+        items = items.with_columns(table)
+        if column in items.columns:
+            own = pl.Series([not some for some in texts])
+            items = items.with_columns(pl.when(own).then(pl.col(column)).alias(column))
+            items = items if items[column].count() else items.drop(column)
+        placed += names
+    return items, tuple(placed)
 
 
 def _with_output_ids(items: pl.DataFrame) -> pl.DataFrame:
@@ -475,12 +507,16 @@ def _items_frame(db: sa.Connection, which: sa.ColumnElement[bool]) -> pl.DataFra
     if any(item.document is not None for item in items):
         columns["document"] = [item.document for item in items]
     for name in dict.fromkeys(name for item in items for name in item.fields if name not in ("item", "document")):
-        values = [item.fields.get(name) for item in items]
-        plain = [canonical(v) if isinstance(v, list | dict) else v for v in values]
-        kinds = {type(v) for v in plain if v is not None}
-        mixed = len(kinds) > 1 and not kinds <= {int, float}
-        columns[name] = pl.Series([str(v) if mixed and v is not None else v for v in plain], strict=False)
+        columns[name] = _series([item.fields.get(name) for item in items])
     return parse_numeric_columns(pl.DataFrame(columns), leave=("item", "document", PART))
+
+
+def _series(values: Sequence[Any]) -> pl.Series:
+    """A column of items: lists and objects as JSON text, values of several types as text."""
+    plain = [canonical(v) if isinstance(v, list | dict) else v for v in values]
+    kinds = {type(v) for v in plain if v is not None}
+    mixed = len(kinds) > 1 and not kinds <= {int, float}
+    return pl.Series([str(v) if mixed and v is not None else v for v in plain], strict=False)
 
 
 def _annotators_frame(people: list[dict[str, Any]]) -> pl.DataFrame:
