@@ -165,9 +165,9 @@ def test_plot_has_a_panel_for_each_group(groups, pictures):
 def test_places_are_told_by_criterion_and_by_the_number_of_texts():
     def part(criteria, biased=(), consistent=True):
         common = {"annotator": "m", "place": "first", "estimate": 0.7, "low": 0.6, "high": 0.8, "difference": 0.2}
-        common |= {"n": 9, "ties": 0}
+        common |= {"n": 9, "ties": 0, "p": 0.01, "p_adjusted": 0.02 if biased else 0.3}
         rows = [
-            common | {"criterion": c, "chance": chance, "annotator": who, "p": 0.01, "p_adjusted": 0.02 if biased else 0.3}
+            common | {"criterion": c, "chance": chance, "annotator": who}
             for c, chance in criteria for who in biased or ("m",)
         ]  # fmt: skip
         shares = pl.DataFrame(rows, schema_overrides={"criterion": pl.String})
