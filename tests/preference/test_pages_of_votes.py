@@ -165,9 +165,9 @@ def test_plot_has_a_panel_for_each_group(groups, pictures):
 def test_places_are_told_by_criterion_and_by_the_number_of_texts():
     def part(criteria, biased=(), consistent=True):
         common = {"annotator": "m", "place": "first", "estimate": 0.7, "low": 0.6, "high": 0.8, "difference": 0.2}
-        common |= {"n": 9, "ties": 0}
+        common |= {"n": 9, "ties": 0, "p": 0.01, "p_adjusted": 0.02 if biased else 0.3}
         rows = [
-            common | {"criterion": c, "chance": chance, "annotator": who, "low": 0.6 if biased else 0.3}
+            common | {"criterion": c, "chance": chance, "annotator": who}
             for c, chance in criteria for who in biased or ("m",)
         ]  # fmt: skip
         shares = pl.DataFrame(rows, schema_overrides={"criterion": pl.String})
@@ -180,12 +180,15 @@ def test_places_are_told_by_criterion_and_by_the_number_of_texts():
 
     one = part([(None, 0.5)])
     assert one.words == (
-        "No position bias detected for any annotator.", "Always in one order.",
+        "No position bias detected for any annotator (1 share tested, Holm-adjusted; intervals are not adjusted).",
+        "Always in one order.",
     )  # fmt: skip
     assert one.frames[0][1].columns[:2] == ["annotator", "place"]
     assert [caption for caption, _ in one.pictures] == ["Share of choices by place, 2 texts"]
     two = part([("tone", 1 / 3), (None, 0.5)], biased=("m", "k"), consistent=False)
-    assert two.words[0] == "Position bias detected for m, k."
+    assert two.words[0] == (
+        "Position bias detected for m, k (4 shares tested, Holm-adjusted; intervals are not adjusted)."
+    )
     assert two.frames[0][1].columns[0] == "criterion"
     assert (len(one.frames), len(two.frames)) == (2, 1)
     assert [caption.split(", ")[1][0] for caption, _ in two.pictures] == ["2", "3"]
