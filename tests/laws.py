@@ -962,7 +962,7 @@ QUESTIONS = (
     ),
     Question(
         "gate", lambda labels, **options: assay.gate(**options), GateSettings,
-        {"policy": [], "labels": [], "before": []},
+        {"policy": [], "labels": [], "before": [], "read": []},
         {"policy": str(Path(__file__).parents[1] / "examples" / "assay.toml")}, takes_labels=False,
     ),
     Question(
