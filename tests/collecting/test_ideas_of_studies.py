@@ -79,7 +79,7 @@ def folders(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> tuple[Path, Path
     (odd / "prompts").mkdir()
     (odd / "prompts" / "purpose.txt").write_text(PURPOSE)
     script = Scripted(Replies())
-    made = type("Service", (), {"__new__": lambda *_, **__: script})  # a class, because providers are told apart by it
+    made = type("Service", (), {"__new__": lambda *_, **__: script})  # providers are recognised by their class
     monkeypatch.setattr("assay.judging.services.providers.Service", made)
     return odd, notes_study(tmp_path / "pairs", questions=[BINARY, CONTINUOUS])
 

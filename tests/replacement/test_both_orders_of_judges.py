@@ -9,7 +9,7 @@ import assay
 
 
 def table(*, people_in_both: bool, seed: int = 3) -> assay.Annotations:
-    """Battles of two systems; everybody, and the judge in each order, prefers the better one in 7 of 10 votes."""
+    """Battles of two systems; annotators, and the judge in each order, prefer the better one in 7 of 10 votes."""
     rng = np.random.default_rng(seed)
     rows = []
 

@@ -213,7 +213,7 @@ def test_sparse_numbered_columns_of_two_categories_are_no_battles():
     assert (len(chosen.humans), len(chosen), chosen.n_items) == (10, 5 * N, N)
 
 
-def test_averages_with_the_error_of_a_formula_are_no_item(tmp_path):
+def test_averages_with_the_error_of_a_formula_are_left_out(tmp_path):
     rows = [f"Text number {k} of these;{1 + k % 5};{1 + (k + 1) % 5}" for k in range(30)]
     (tmp_path / "t.csv").write_text("\n".join(["Sentence;Ann;Bob", *rows, ";#REF!;4,27", ""]))
     labels = assay.read(tmp_path / "t.csv", layout="wide", columns=["Ann", "Bob"])

@@ -979,7 +979,7 @@ def test_report_states_the_same_provenance_once() -> None:
 
 
 @pytest.mark.usefixtures("without_pictures")
-def test_a_judge_that_fails_fairness_says_so_under_its_verdict() -> None:
+def test_fairness_that_a_judge_fails_is_a_limit_of_its_verdict() -> None:
     """A judge that is lenient in one of two wards is as close to annotators as they are, apart from this."""
     rng = np.random.default_rng(2)
     ward, true = np.arange(240) % 2, 1.8 + 1.2 * rng.normal(size=240)
