@@ -32,7 +32,14 @@ from assay.data.formats.registry import (
     sheets_of,
 )
 from assay.data.formats.sheets import SPREADSHEETS
-from assay.data.formats.tables import arena_rows, is_arena, parse_numeric_columns, read_battles, read_table
+from assay.data.formats.tables import (
+    arena_rows,
+    is_arena,
+    parse_numeric_columns,
+    read_battles,
+    read_table,
+    with_names_of_battles,
+)
 from assay.data.names import IN_MEMORY, KindUnknownError, strip_spaces
 from assay.data.notations import with_choices
 from assay.data.scales import Preference, parse_scale, plain_number
@@ -280,7 +287,7 @@ def _exclude_rejected(rows: Rows, label: object) -> Rows:
 def _read_plain(rows: Rows, settings: ReadSettings) -> Rows:
     """Read the lists and marks of a plain table, and its battles, unless its labels or its layout are specified."""
     changed = settings.changed()
-    rows = unfold(rows, given_options(settings))
+    rows = unfold(with_names_of_battles(rows), given_options(settings))
     frame, notes = with_choices(rows.labels, _columns_named(settings))
     rows = replace(rows, labels=frame, reading=rows.reading.add_notes(*notes)) if notes else rows
     usual = "label" in rows.labels.columns or {"label", "criterion"} & changed.keys()

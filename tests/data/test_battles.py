@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections import Counter
 from typing import Any
 
@@ -215,3 +216,26 @@ def test_arena_column_with_one_value_per_question_is_not_who_voted():
     sources = pl.col("prompt").str.slice(1).cast(pl.Int64) % 2
     table = table.with_columns(source=pl.when(sources == 0).then(pl.lit("gpt-4")).otherwise(pl.lit("books")))
     assert assay.read(table).humans == ("voters",)
+
+
+@pytest.mark.parametrize("graded", [False, True])
+def test_annotations_of_alpaca_eval_are_votes(graded, tmp_path):
+    """Preferences from 1, for the first output, to 2; 1.5 or 0 is a tie, and a weighted annotator's are fractions."""
+    values = [1.0, 2.0, 1.5, 1.02, 1.97] if graded else [1, 2, 1.5, 0, None]
+    records = [
+        {"instruction": f"Explain {k}.", "output_1": f"one {k}", "generator_1": "base", "dataset": "koala",
+         "output_2": f"two {k}", "generator_2": model, "annotator": "alpaca_eval_gpt4", "preference": values[k % 5]}
+        for k in range(20) for model in ("llama-3", "mistral-7b")
+    ]  # fmt: skip
+    (tmp_path / "annotations.json").write_text(json.dumps(records))
+    votes = assay.read(tmp_path / "annotations.json", judges=["alpaca_eval_gpt4"])
+    assert (len(votes), votes.scale.kind) == (40 if graded else 32, "preference")
+    wins = {1.0: "base", 1.02: "base", 2.0: "other", 1.97: "other"}
+    for row in votes.labels.iter_rows(named=True):
+        number = int(row["pair_of"].split()[1].rstrip("."))
+        sides = (row["first"], row["second"])
+        winner = "tie" if row["label"] == 0 else "base" if sides[row["label"] > 0] == "base" else "other"
+        assert winner == wins.get(values[number % 5], "tie")
+    assert any("; its size is not read" in note for note in votes.reading.notes) is graded
+    board = assay.ratings(votes, method="none")
+    assert {*board.rows["system"]} == {"base", "llama-3", "mistral-7b"}

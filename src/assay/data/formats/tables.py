@@ -991,6 +991,29 @@ def _part_of_question(votes: pl.DataFrame, vote: pl.Series) -> str | None:
     return None
 
 
+_ALPACA = {"generator_1": "model_a", "generator_2": "model_b", "preference": "winner", "output_1": "text_a",
+           "output_2": "text_b", "instruction": "question"}  # fmt: skip
+"""Columns of AlpacaEval's annotations, and their names in battles."""
+
+
+def with_names_of_battles(rows: Rows) -> Rows:
+    """Return annotations of AlpacaEval as battles: a preference from 1 (the first output) to 2; 1.5 or 0 is a tie."""
+    frame = rows.labels
+    if not {*list(_ALPACA)[:3]} <= {*frame.columns} or not {*_ALPACA.values()}.isdisjoint(frame.columns):
+        return rows
+    number = frame["preference"].cast(pl.Float64, strict=False)
+    known = number.drop_nulls()
+    if number.null_count() > frame["preference"].null_count() or not (known.is_between(1, 2) | (known == 0)).all():
+        return rows
+    tie = (number == 1.5) | (number == 0)
+    winner = pl.when(tie).then(pl.lit("tie")).when(number < 1.5).then(pl.lit("model_a")).when(number > 1.5).then(
+        pl.lit("model_b"))  # fmt: skip
+    made = frame.with_columns(winner.alias("preference")).rename({n: m for n, m in _ALPACA.items() if n in frame})
+    graded = "" if known.is_in([0.0, 1.0, 1.5, 2.0]).all() else "; its size is not read"
+    note = f"preference of AlpacaEval: below 1.5 a vote for generator_1, above 1.5 for generator_2{graded}"
+    return replace(rows, labels=made, reading=rows.reading.add_notes(note))
+
+
 def read_battles(rows: Rows, item: str | Sequence[str] | None, annotator: str | None, *, wide: bool) -> Rows:
     """Read the rows of a table as votes if they are battles, by any names; unchanged otherwise.
 
