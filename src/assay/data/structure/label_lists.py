@@ -1,4 +1,7 @@
-"""Lists of labels in one cell, ``fever; cough``: each label is a criterion, or each combination a category."""
+"""Lists of labels in one cell, ``fever; cough``: each label is a criterion, or each combination a category.
+
+A list in which labels are there twice, ``joy|joy|fear``, has one of each annotator: `data.formats.nested`.
+"""
 
 from __future__ import annotations
 
@@ -24,15 +27,12 @@ def lists_of_labels(texts: pl.Series) -> tuple[str, list[str]] | None:
     there = texts.drop_nulls()
     cells = there.unique(maintain_order=True)
     # The first cells are enough to see that a column has texts.
-    for mark in _BETWEEN:
+    for mark in BETWEEN:
         if _names_in_lists(cells.head(MOST_TRIED), mark) is None or (found := _names_in_lists(cells, mark)) is None:
             continue
         names, listed = found
-        if (
-            len(names) > 1
-            and int(there.is_in(listed).sum()) >= LEAST_LISTS * len(there)
-            and len(cells) > len(names) + 1
-        ):
+        often = int(there.is_in(listed).sum()) >= LEAST_LISTS * len(there)
+        if often and 1 < len(names) < len(cells) - 1:
             return mark, sorted(names, key=str.lower)
     return None
 
@@ -51,7 +51,7 @@ def _names_in_lists(cells: pl.Series, mark: str) -> tuple[list[str], list[str]] 
 MOST_TRIED = 300
 """Different cells that are inspected first."""
 
-_BETWEEN = (";", "|", "\n", ",")
+BETWEEN = (";", "|", "\n", ",")
 """What is between the labels of a list."""
 
 NOTHING = (
@@ -65,8 +65,13 @@ def _is_numeral(text: str) -> bool:
     return re.fullmatch(r"[-+]?\d+([.,]\d+)?%?", text) is not None
 
 
+def parts_of(cell: str, mark: str) -> list[str]:
+    """Return the parts of a cell without spaces around them; the mark can be a space, and a part empty."""
+    return cell.split() if mark == " " else [part.strip() for part in cell.split(mark)]
+
+
 def _listed(cell: str, mark: str) -> list[str]:
-    return [part.strip() for part in cell.split(mark) if part.strip()]
+    return [part for part in parts_of(cell, mark) if part]
 
 
 def split_lists(texts: pl.Series, names: Sequence[str], where: pl.Series, source: str) -> tuple[pl.DataFrame, str]:
@@ -91,7 +96,7 @@ def split_lists(texts: pl.Series, names: Sequence[str], where: pl.Series, source
     """
     cells = [cell for cell in texts.drop_nulls().unique(maintain_order=True).to_list() if cell.strip()]
     found = lists_of_labels(texts)
-    mark = next((m for m in _BETWEEN if any(m in cell for cell in cells)), ";") if found is None else found[0]
+    mark = next((m for m in BETWEEN if any(m in cell for cell in cells)), ";") if found is None else found[0]
     known = [*names] or ([] if found is None else found[1])
     if len(known) < 2:
         raise DataError(f"{source}: no label lists several labels; name all labels with scale='several:food,price'")

@@ -19,6 +19,7 @@ import polars as pl
 from assay.data.formats import KeyColumns
 from assay.data.formats.nested.key_names import has_role, name_people, single
 from assay.data.names import model_names
+from assay.data.structure.label_lists import BETWEEN, parts_of
 from assay.data.structure.role_names import called_people, plain_name
 from assay.errors import DataError, listing
 
@@ -157,9 +158,6 @@ LEAST_SEVERAL = 0.9
 LEAST_DIFFERENT = 3
 """Different cells from which these are lists of labels."""
 
-_PACKED = (r"\s*\|\s*", r"\s*;\s*", r",\s*", r"\s+")
-"""What can be between the labels of one cell."""
-
 
 def packed_lists(frame: pl.DataFrame) -> dict[str, list[Any]]:
     """Columns of text with several labels in one cell, ``joy|joy|fear`` or ``1 0 0 0``, some of them more than once.
@@ -175,7 +173,7 @@ def _packed(column: pl.Series) -> list[Any] | None:
     there = column.drop_nulls()
     if len(there) < LEAST_PACKED or there.str.contains(_NESTED).any():
         return None
-    for mark in _PACKED:
+    for mark in (*BETWEEN, " "):
         # The first cells are enough to see that a column has texts.
         if _split_packed(there.head(MOST_PARSED), mark) and (made := _split_packed(there, mark)):
             return [None if text is None else made[text] for text in column]
@@ -185,15 +183,15 @@ def _packed(column: pl.Series) -> list[Any] | None:
 def _split_packed(column: pl.Series, mark: str) -> dict[str, list[Any]]:
     """The labels in each cell, if what is between them is the mark; else nothing."""
     cells = column.unique(maintain_order=True)
-    parts = [re.split(mark, text.strip()) for text in cells]
+    parts = [parts_of(text, mark) for text in cells]
     several = [one for one in parts if len(one) > 1]
     known = {token for one in parts for token in one}
     few = len(parts) < LEAST_DIFFERENT or len(several) < LEAST_SEVERAL * len(parts)
     if few or len(known) > MOST_LABELS or not all(map(is_scalar, known)):
         return {}
     # Two numbers are one with a decimal comma, and words with spaces a text.
-    decimal = mark == _PACKED[2] and any(len(one) == 2 and all(map(_is_number, one)) for one in several)
-    text = mark == _PACKED[3] and not all(map(_is_number, known))
+    decimal = mark == "," and any(len(one) == 2 and all(map(_is_number, one)) for one in several)
+    text = mark == " " and not all(map(_is_number, known))
     if decimal or text or "" in known or all(len({*one}) == len(one) for one in several):
         return {}
     return {cell: [label(token) for token in one] for cell, one in zip(cells, parts, strict=True)}
