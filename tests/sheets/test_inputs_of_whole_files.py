@@ -117,11 +117,12 @@ def test_rows_of_an_item_without_names_of_annotators_are_asked_and_read():
     labels = assay.read(table, **choices[0])
     assert (labels.n_items, len(labels), labels.humans) == (N, 2 * len(item), ("1", "2", "3"))
     assert labels.reading.places == ("1", "2", "3")
-    first = labels.labels.filter((pl.col("annotator") == "1") & (pl.col("criterion") == "detail"))
-    starts = [item.index(k) for k in range(N)]
-    assert dict(first.select("item", "label").rows()) == {
-        table["description_id"][at]: table["detail"][at] for at in starts
-    }
+    # The rows of an item are its annotators in a drawn order, each with the labels of one row.
+    both = labels.labels.pivot("criterion", index=["item", "annotator"], values="label")
+    read = sorted(both.select("item", pl.col("fluency", "detail").cast(pl.Int64)).rows())
+    assert read == sorted(table.select("description_id", "fluency", "detail").rows())
+    counts = both.group_by("item").agg(pl.col("annotator").sort())
+    assert {*map(tuple, counts["annotator"].to_list())} == {("1",), ("1", "2"), ("1", "2", "3")}
     repeated = [given for given in choices if given["item"] == "description_id" and "repeat" in given]
     assert [assay.read(table, **given).has_repeats for given in repeated] == [True, True]
     # One row that is there twice is no second annotator.
@@ -129,6 +130,22 @@ def test_rows_of_an_item_without_names_of_annotators_are_asked_and_read():
     with pytest.raises(UnclearTableError, match="remove a row that is there twice") as caught:
         assay.read(pl.concat([once, once.head(1)]), item="description_id")
     assert caught.value.choices == ()
+
+
+def test_rows_that_are_sorted_by_label_give_no_lenient_place():
+    """The first of three sorted labels is the lowest: such places would differ as severe and lenient people do."""
+    rng = np.random.default_rng(11)
+    labels = [sorted(rng.integers(1, 6, 3).tolist()) for _ in range(200)]
+    rows = pl.DataFrame([(f"q{k}", one) for k, each in enumerate(labels) for one in each], schema=["id", "label"],
+                        orient="row")  # fmt: skip
+    read = assay.read(rows, item="id", annotator="place", scale="1-5")
+    means = read.labels.group_by("annotator").agg(pl.col("label").cast(pl.Float64).mean())["label"]
+    assert len(means) == 3
+    assert means.max() - means.min() < 0.5  # sorted: 2.4; the standard error of a difference is .14
+    repeats = assay.read(rows, layout="wide", split_columns="criterion", item="id", columns=["label"], humans=["human"],
+                         repeat="place")  # fmt: skip
+    kept = repeats.labels.sort("item", "repeat").group_by("item", maintain_order=True).agg("label")["label"].to_list()
+    assert all(list(each) == sorted(each) for each in kept)
 
 
 def test_a_judge_next_to_rows_without_names_is_one_annotator():

@@ -739,8 +739,8 @@ def rows_by_place(item: Sequence[str], *, people: bool) -> str:
     if not people:
         return f"{of} repeated labels of one annotator, numbered by their place"
     return (
-        f"{of} labels of annotators without names; they are named by their place, which can be another person's in "
-        "another item"
+        f"{of} labels of annotators without names; they are named by a place that is drawn within each item, since "
+        "rows can be sorted, and that can be another person's in another item"
     )
 
 

@@ -382,13 +382,16 @@ def number_rows(rows: Rows, options: Sequence[Mapping[str, Any]]) -> Rows:
 def number_rows_of_items(rows: Rows, item: str | Sequence[str], places: Sequence[str | None]) -> Rows:
     """Add the column ``place`` with the place of a row among those of its item.
 
-    ``places`` are the columns of annotators and of repeats; nothing is added if neither is ``place``.
+    ``places`` are the columns of annotators and of repeats; nothing is added if neither is ``place``. Places of
+    annotators are drawn: rows can be sorted by label, and the first of three would then be the lowest.
     """
     frame, key = rows.labels, [item] if isinstance(item, str) else list(item)
     if PLACE not in places or PLACE in frame.columns or not {*key} <= {*frame.columns}:
         return rows
-    place = (pl.int_range(pl.len()).over(key) + 1).cast(pl.String).alias(PLACE)
-    frame, people = frame.with_columns(place), places[0] == PLACE
+    people, order = places[0] == PLACE, np.arange(frame.height)
+    order = np.random.default_rng(0).permutation(order) if people else order
+    place = pl.col(PLACE).rank("ordinal").over(key).cast(pl.String)
+    frame = frame.with_columns(pl.Series(PLACE, order)).with_columns(place)
     reading = rows.reading.add_notes(words.rows_by_place([one for one in key if one != ROWS], people=people))
     reading = replace(reading, places=(*natural(frame[PLACE].unique()),) if people else ())
     return replace(rows, labels=frame, reading=reading)

@@ -415,7 +415,7 @@ _GLUED = re.compile(r"([^\W\d_]+\d+)([^\W\d_]+\d+)")
 """A name of two numbered parts without a mark between them: ``P1R2``."""
 
 
-LEAST_NUMBERED = 3
+LEAST_ALIKE = 3
 """Columns from which numbers in their names number one thing: annotators, not the two sides of a comparison."""
 
 
@@ -426,7 +426,7 @@ def numbered_alike(names: Sequence[str]) -> list[str]:
         if (found := re.fullmatch(r"(.*?[^\d\s_.-])[\s_.-]*\d+", name.strip())) is not None:
             stems.setdefault(found[1].lower(), []).append(name)
     best = max(stems.values(), key=len, default=[])
-    return best if len(best) >= LEAST_NUMBERED else []
+    return best if len(best) >= LEAST_ALIKE else []
 
 
 def numbered_names(names: Sequence[str]) -> tuple[str, list[tuple[str, str]]] | None:
