@@ -1,4 +1,4 @@
-"""Make the example reports: python docs/gallery.py FOLDER [--photograph], from the project's folder.
+"""Make the example reports: python docs/gallery.py FOLDER [NAME ...] [--photograph], from the project's folder.
 
 They use the published data in ../shared/data, or simulated data of the same shape if these are missing. --photograph
 saves the first screens as docs/pictures/report-*.png; it requires Playwright and Chromium.
@@ -71,10 +71,11 @@ def photograph(pages: Mapping[str, Path]) -> None:
 
 
 if __name__ == "__main__":
-    folder = Path(next(word for word in sys.argv[1:] if not word.startswith("--")))
+    folder, *names = (word for word in sys.argv[1:] if not word.startswith("--"))
     made = {}
-    for name, (labels, options) in REPORTS.items():
-        made[name] = assay.report(labels(), **options).save(folder / f"{name}.html")
+    for name in names or REPORTS:
+        labels, options = REPORTS[name]
+        made[name] = assay.report(labels(), **options).save(Path(folder) / f"{name}.html")
         print(made[name])
     if "--photograph" in sys.argv:
         photograph(made)

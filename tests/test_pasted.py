@@ -27,11 +27,14 @@ MARKED = {
 SERVED = ("collecting.md", "commands.md", "ideas.md", "preferences.md")
 """Pages on which people answer, or models: run with a browser by ``tests/collecting/test_pasted_pages.py``."""
 
+SHOWN = ("index.md", *(page.name for page in PAGES if page.name.startswith("tutorial-")))
+"""Pages whose commands ``tests/test_documents.py`` runs in order, and whose printed output it compares."""
+
 PASTED: dict[Path, set[str]] = {}
 """Pages that are run here, with their commands, except a page whose commands are all on an earlier one."""
 for _page in PAGES:
     _own = {one for block in runnable(_page) for one in block.commands if not is_install(one)}
-    if _page.name not in SERVED and not any(_own <= earlier for earlier in PASTED.values()):
+    if _page.name not in (*SERVED, *SHOWN) and not any(_own <= earlier for earlier in PASTED.values()):
         PASTED[_page] = _own
 
 COMMANDS = [(page, block, one) for page in PAGES for block in blocks(page) for one in block.commands]

@@ -148,6 +148,33 @@ def test_rows_that_are_sorted_by_label_give_no_lenient_place():
     assert all(list(each) == sorted(each) for each in kept)
 
 
+@pytest.mark.parametrize("by", ["label", "number"])
+def test_lists_that_are_sorted_give_no_lenient_place(by: str):
+    """Sorted by label, or by how many gave it: the first place would be the lowest, or agree with most."""
+    rng = np.random.default_rng(12)
+    labels = [rng.integers(1, 4, 3).tolist() for _ in range(150)]
+    order = {
+        "label": lambda each: sorted(each),
+        "number": lambda each: sorted(each, key=lambda one: (-each.count(one), one)),
+    }
+    cells = [(f"q{k}", "|".join(map(str, order[by](each)))) for k, each in enumerate(labels)]
+    table = pl.DataFrame(cells, schema=["id", "scores"], orient="row")
+    read = assay.read(table, item="id", annotator="place", scale="1-3")
+    assert "a place that is drawn within each item" in str(read.reading)
+    kept = read.labels.group_by("item").agg("label")
+    assert {item: sorted(map(float, each)) for item, each in kept.rows()} == {
+        f"q{k}": sorted(map(float, each)) for k, each in enumerate(labels)
+    }
+    means = read.labels.group_by("annotator").agg(pl.col("label").cast(pl.Float64).mean())["label"]
+    assert means.max() - means.min() < 0.4  # sorted by label: .9; the standard error of a difference is .09
+    # Places of lists that are not sorted can be one person's each: they are kept, as is a place that the user names.
+    plain = table.with_columns(pl.Series("scores", ["|".join(map(str, each)) for each in labels]))
+    for frame, named in ((plain, {}), (table, {"judges": ["1"]})):
+        read = assay.read(frame, item="id", annotator="place", scale="1-3", **named)
+        first = dict(read.labels.filter(annotator="1").select("item", pl.col("label").cast(pl.Int64)).rows())
+        assert first == {item: int(cell.split("|")[0]) for item, cell in frame.rows()}
+
+
 def test_a_judge_next_to_rows_without_names_is_one_annotator():
     words = ["yes", "no", "unsure"]
     judge, people = labels_of(words, 1), [labels_of(words, seed) for seed in (2, 3, 4)]

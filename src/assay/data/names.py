@@ -773,7 +773,7 @@ def _match_names(given: Iterable[str], kind: str, names: Sequence[str], how: Spe
     found = [name if name in names else spelled.get(spelling_key(pl.Series([name]))[0]) for name in wanted]
     for name, one in zip(wanted, found, strict=True):
         if one is None:
-            raise DataError(unknown(kind, name, names, source))
+            raise DataError(unknown(kind, name, names, source), option=f"{kind}s", value=name)
     return tuple(one for one in found if one is not None)
 
 

@@ -720,11 +720,16 @@ def other_words(name: str, own: str, other: str, others: str) -> str:
     )
 
 
-def annotators_by_place(names: Sequence[str]) -> str:
+def annotators_by_place(names: Sequence[str], *, drawn: bool = False) -> str:
     """Return the note on lists whose labels are of annotators without names."""
+    by = (
+        "a place that is drawn within each item, since every list is sorted, and that"
+        if drawn
+        else "their place, which"
+    )
     return (
-        f"annotators of {listing(list(names))} have no names; they are named by their place, which can be another "
-        "person's in another item"
+        f"annotators of {listing(list(names))} have no names; they are named by {by} can be another person's in "
+        "another item"
     )
 
 

@@ -520,9 +520,9 @@ def readings_left(rows: Rows, settings: ReadSettings, error: AssayError) -> tupl
                         # Further problems are listed for one of the answers: others say the same in other words.
                         follow(next_error, here, further, listed=listed and len(problems) == before)
                     else:  # this answer leads to an error that another table has to resolve
-                        why = str(next_error).removeprefix(source)
-                        if re.match("(judge|human) '.*' is not in ", why):
+                        if next_error.option in ("judges", "humans"):
                             continue  # names are no annotators in this reading, so it is not what the table means
+                        why = str(next_error).removeprefix(source)
                         why = why if len(why) < MOST_REASON else f"{why[:MOST_REASON]}..."
                         found.append((f"{here} (not yet: {why})", {}))
                 else:

@@ -9,10 +9,13 @@ from __future__ import annotations
 import contextlib
 import json
 import re
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
+from itertools import groupby
 from typing import Any
 
+import numpy as np
 import polars as pl
 
 from assay.data import words
@@ -190,7 +193,9 @@ def with_places(
     if stated.get("repeat") == place:
         made = table.rename({NAMES: place}).with_columns(pl.lit(who).alias(NAMES))
         return made, reading.add_notes(words.repeats_by_place(names, who))
-    by_place = replace(reading.add_notes(words.annotators_by_place(names)), places=(*natural(known),))
+    # A place that the user names is somebody.
+    table, drawn = (table, False) if people & known else _draw_sorted(table)
+    by_place = replace(reading.add_notes(words.annotators_by_place(names, drawn=drawn)), places=(*natural(known),))
     if stated.get("annotator") == place:
         return table.rename({NAMES: place}), by_place
     # human_scores and annotations are answers of several people.
@@ -207,6 +212,42 @@ def with_places(
     ]
     readings = choices if not people else choices[::2]
     raise unclear(reading.source, [words.people_or_repeats(names, least, most)], readings)
+
+
+LEAST_SORTED = 20
+"""Lists with several labels, all in one order, from which lists are sorted; a place is then no annotator."""
+
+
+def _draw_sorted(table: pl.DataFrame) -> tuple[pl.DataFrame, bool]:
+    """The table of answers with places drawn within each list, if all lists are sorted by label; and whether they are.
+
+    The first place of lists from low to high would be severe and the last lenient, and the first of lists by number,
+    ``joy, joy, fear``, would hold the opinion of most.
+    """
+    if "label" not in table.columns or not (table[NAMES] == "1").any():
+        return table, False
+    of_list = (table[NAMES] == "1").cum_sum()
+    labels = table["label"].cast(pl.String)
+    numbers = labels.cast(pl.Float64, strict=False)
+    values = labels if (numbers.is_null() & labels.is_not_null()).any() else numbers
+    lists = pl.DataFrame({"list": of_list, "label": values}).drop_nulls().group_by("list").agg("label")["label"]
+    if not _are_sorted(lists.to_list()):
+        return table, False
+    order = pl.Series("_drawn", np.random.default_rng(0).permutation(table.height))
+    place = pl.col("_drawn").rank("ordinal").over(of_list).cast(pl.String)
+    return table.with_columns(order).with_columns(place.alias(NAMES)).drop("_drawn"), True
+
+
+def _are_sorted(lists: Sequence[Sequence[Any]]) -> bool:
+    """Whether lists of labels are in the order of the labels, or of how often they are there."""
+    differ = [each for each in lists if len({*each}) > 1]
+    up = [each for each in differ if [*each] == sorted(each)]
+    if LEAST_SORTED <= len(differ) in (len(up), sum([*each] == sorted(each, reverse=True) for each in differ)):
+        return True
+    counts = [[sum(1 for _ in run) for _, run in groupby(each)] for each in differ]
+    uneven = [(each, runs) for each, runs in zip(differ, counts, strict=True) if max(Counter(each).values()) > 1]
+    by_number = [len(runs) == len({*each}) and runs == sorted(runs, reverse=True) for each, runs in uneven]
+    return len(uneven) >= LEAST_SORTED and all(by_number)
 
 
 _NUMBER = re.compile(r"[ _.-]?(\d+)(?=\D|$)")
