@@ -559,3 +559,21 @@ def test_an_annotator_of_one_stratum_is_a_caution() -> None:
     assert "set covariates=... to the columns by which items were given to annotators" in caution
     few = [any("not like the others" in one for one in _by_ward(seed, random=True).run.cautions) for seed in range(20)]
     assert sum(few) <= 1
+
+
+@pytest.mark.parametrize(("elsewhere", "refused"), [(1, True), (2, True), (3, False)])
+def test_majorities_of_other_numbers_of_repeats_are_refused(elsewhere: int, refused: bool):
+    """Of three runs on the labelled items and one elsewhere, intervals covered the share in half of the studies."""
+    rng = np.random.default_rng(4)
+    rows = []
+    for k in range(150):
+        rows += [(f"i{k:03d}", "gpt", rng.choice(["yes", "no"]), r) for r in range(3 if k % 3 == 0 else elsewhere)]
+        rows += [(f"i{k:03d}", "ann", rng.choice(["yes", "no"]), 0)] if k % 3 == 0 else []
+    frame = pl.DataFrame(rows, schema=["item", "annotator", "label", "repeat"], orient="row")
+    labels = assay.Annotations.from_frame(frame, judges=["gpt"], scale="nominal:no,yes")
+    if refused:
+        with pytest.raises(DesignError, match=rf"'gpt' labelled .* 3 times each and the others {elsewhere} times"):
+            assay.estimate(labels, "gpt", repeats="majority")
+    else:
+        assert assay.estimate(labels, "gpt", repeats="majority").lines[0].found.low > 0
+    assert assay.estimate(labels, "gpt", repeats="first").lines[0].found.low > 0

@@ -129,7 +129,8 @@ class SpotChecks:
         DataError
             For an unknown judge, annotator or column.
         DesignError
-            If no annotator labelled an item that the judge labelled.
+            If no annotator labelled an item that the judge labelled; if a majority is of more repeats on the labelled
+            items than on the others.
         """
         needed = [c for c in (strata, probabilities, gold, clusters, *columns) if c is not None]
         if needed:
@@ -146,6 +147,8 @@ class SpotChecks:
             ratings = Ratings.of(labels, chosen)
         else:
             table = labels if set(chosen) == {*labels.humans, *labels.judges} else labels.where(annotator=list(chosen))
+            if repeats == "majority" and table.has_repeats:
+                _refuse_uneven_repeats(table, judges, people)
             labels = table.resolve_repeats(repeats) if table.has_repeats else table
             ratings = Ratings.of(table, repeats=repeats)
         made = cls._read(ratings, tuple(judges), people)
@@ -501,6 +504,22 @@ class SamplingCheck:
 
     p: float
     words: str
+
+
+MOST_UNEVEN = 0.1
+"""Largest difference, in the mean number of repeats of a judge, between the labelled items and the others."""
+
+
+def _refuse_uneven_repeats(table: Annotations, judges: Sequence[str], people: Sequence[str]) -> None:
+    """Refuse majorities of other numbers of repeats on the labelled items than elsewhere: they err at other rates."""
+    labelled = table.labels.filter(pl.col("annotator").cast(pl.String).is_in([*people]))["item"].unique()
+    for name in judges:
+        mine = table.labels.filter(pl.col("annotator").cast(pl.String) == name)
+        number = mine.group_by("item").len()
+        there = number["item"].is_in(labelled.implode())
+        on, off = number["len"].filter(there).mean(), number["len"].filter(~there).mean()
+        if isinstance(on, float) and isinstance(off, float) and abs(on - off) > MOST_UNEVEN:
+            raise DesignError(words.uneven_repeats(name, on, off), option="repeats")
 
 
 def sampling_checks(

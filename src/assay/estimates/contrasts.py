@@ -19,7 +19,14 @@ from scipy.special import stdtrit
 from assay.errors import DesignError, unknown
 from assay.estimates.checked import ONE_HUMAN, SpotChecks
 from assay.estimates.difference import LEAST_SHARED, Checked, Corrected, JudgeMean, MeanSpread, difference, sum_at
-from assay.estimation.intervals import Estimate, missing, same_everywhere, without_interval
+from assay.estimation.intervals import (
+    Estimate,
+    EstimateByRule,
+    missing,
+    p_of_ends,
+    same_everywhere,
+    without_interval,
+)
 from assay.estimation.statistic import Bools, Floats, Ints
 
 LEAST_SOURCES = 5
@@ -146,7 +153,7 @@ class SourcePairs:
 
 def contrast_systems(
     systems: Mapping[str, Outputs], pairing: SourcePairs, baseline: str | None, confidence: float,
-    weights: Mapping[str, float],
+    weights: Mapping[str, float], bounds: tuple[float, float] | None = None,
 ) -> list[SystemContrast]:  # fmt: skip
     """Estimate the differences of all pairs of systems, or of each system with the baseline.
 
@@ -156,6 +163,8 @@ def contrast_systems(
     pairing : SourcePairs
     weights : mapping of name to float
         λ of each system.
+    bounds : (float, float), optional
+        The ends of a share, or of the scale.
     """
     names = list(systems)
     if baseline is not None and baseline not in names:
@@ -163,7 +172,7 @@ def contrast_systems(
             unknown("system", baseline, names, "the column of systems"), option="baseline", value=baseline
         )
     pairs = [(a, baseline) for a in names if a != baseline] if baseline is not None else list(combinations(names, 2))
-    made = {name: _means(one, pairing, weights[name]) for name, one in systems.items()}
+    made = {name: _means(one, pairing, weights[name], bounds) for name, one in systems.items()}
     found = []
     for a, b in pairs:
         first, second = made[a], made[b]
@@ -195,6 +204,8 @@ class SystemMean:
         if it is not labelled.
     strata : (units,) int
         The stratum of each unit, −1 if the system has no output of it.
+    spread : MeanSpread or None
+        Of this system alone, without the variance between annotators.
     without : SystemMean or None
         From human labels only.
     """
@@ -207,6 +218,7 @@ class SystemMean:
     by_person: Mapping[str, float]
     cells: Floats
     strata: Ints
+    spread: MeanSpread | None = None
     without: SystemMean | None = None
 
     @property
@@ -222,7 +234,7 @@ class SystemMean:
         return {name: (value - self.value) * factor for name, value in self.by_person.items()}
 
 
-def _means(one: Outputs, pairing: SourcePairs, weight: float) -> SystemMean:
+def _means(one: Outputs, pairing: SourcePairs, weight: float, bounds: tuple[float, float] | None) -> SystemMean:
     checks, judged, mine = one
     n_units = int(pairing.units.max()) + 1
     unit, source = pairing.units[mine], pairing.sources[mine]
@@ -249,7 +261,8 @@ def _means(one: Outputs, pairing: SourcePairs, weight: float) -> SystemMean:
             assert judged.everywhere is not None
             phi = phi + one_weight * sum_at(unit, judged.everywhere - judged.mean, n_units) / checks.n_all
         people = dict(zip(checks.people, map(float, found.by_person), strict=True))
-        return SystemMean(found.value, phi, mass, there[0], there[1], people, cells, strata, without)
+        spread = MeanSpread.of(found, bounds, random=False)
+        return SystemMean(found.value, phi, mass, there[0], there[1], people, cells, strata, spread, without)
 
     return at(weight, at(0.0, None))
 
@@ -313,8 +326,13 @@ def corrected_difference(first: SystemMean, second: SystemMean, pairing: SourceP
         a, b = first.people, second.people
         between = sum((a.get(name, 0.0) - b.get(name, 0.0)) ** 2 for name in sorted({*a, *b}))
     every = pairing.finite and all(bool((one.labelled >= one.judged).all()) for one in (first, second))
-    if not (between or every) and float(phi @ phi) <= ROUNDED * float(first.phi @ first.phi + second.phi @ second.phi):
+    paired = bool(((first.mass > 0) & (second.mass > 0)).any())
+    few = not every and any(one.spread is not None and one.spread.bounds is not None for one in (first, second))
+    same = float(phi @ phi) <= ROUNDED * float(first.phi @ first.phi + second.phi @ second.phi)
+    if same and not (between or every) and (paired or not few):
         return same_difference(value, n, confidence)
+    if few:
+        return _difference_of_few(first, second, between, people, confidence)
     if variance + between <= 1e-12 * float(phi @ phi):
         why = (
             "humans labelled every output, so this is a count without sampling error"
@@ -325,6 +343,38 @@ def corrected_difference(first: SystemMean, second: SystemMean, pairing: SourceP
     # The effective number of units; one more degree of freedom is lost with sources, as for one system's mean.
     df = float((mass**2).sum() ** 2 / (mass**4).sum()) - (3 if pairing.clusters is None else 2)
     return MeanSpread(value, variance, max(df, 1.0), n, between=between, n_people=people).estimate(confidence)
+
+
+def _difference_of_few(
+    first: SystemMean, second: SystemMean, between: float, n_people: int, confidence: float
+) -> EstimateByRule:
+    """The difference of two means of which one has few labels other than its most frequent.
+
+    From the ends of each mean, whose intervals are score intervals, and their correlation (Newcombe 1998, method 10;
+    Zou & Donner 2008): the distance of the lower end is √(a² + b² − 2rab), a from the first mean to its lower end and b
+    from the second to its upper end.
+    """
+    assert first.spread is not None
+    assert second.spread is not None
+    x, y, value = first.spread, second.spread, first.value - second.value
+    size = math.sqrt(float(first.phi @ first.phi) * float(second.phi @ second.phi))
+    r = min(max(float(first.phi @ second.phi) / size, -1.0), 1.0) if size > 0 else 0.0
+
+    def ends(level: float) -> tuple[float, float]:
+        (x_low, x_high), (y_low, y_high) = x.ends(level), y.ends(level)
+        added = float(stdtrit(n_people - 1, (1 + level) / 2)) ** 2 * between if between else 0.0
+
+        def distance(a: float, b: float) -> float:
+            a, b = max(a, 0.0), max(b, 0.0)
+            return math.sqrt(max(a * a + b * b - 2 * r * a * b, 0.0) + added)
+
+        return (
+            value - distance(x.value - x_low, y_high - y.value),
+            value + distance(x_high - x.value, y.value - y_low),
+        )
+
+    error = math.sqrt(max(x.variance + y.variance - 2 * r * math.sqrt(x.variance * y.variance), 0.0) + between)
+    return EstimateByRule(value, *ends(confidence), error, ends=ends, test=lambda null: p_of_ends(ends, value, null))
 
 
 ROUNDED = 1e-20

@@ -633,12 +633,7 @@ def _lines(
     """The estimates of one slice."""
     if target == "quantiles":
         return _quantile_lines(checks, settings, name, tests)
-    bounds = checks.scale.bounds
-    if target == "mean":
-        two = bounds is not None and checks.scale.categories is not None and len(checks.scale.categories) == 2
-        asked: list[tuple[str, Number, Any, bool | None]] = [("mean", _itself, bounds, True if two else None)]
-    else:
-        asked = [(word, _is(value), (0.0, 1.0), True) for word, value in _labels_of(checks)]
+    asked = _asked(checks, target)
     if settings.estimator == "ppi++":
         return [_ppi_line(checks, settings, word, number, name, tests) for word, number, _, _ in asked]
     drawn = checks.drawn(settings.population)
@@ -656,6 +651,18 @@ def _lines(
             EstimateLine(name, word, made, own, judge, _labels_saved(corrected, alone), weight, checks.n, checks.n_all)
         )
     return found
+
+
+Asked = tuple[str, Number, "tuple[float, float] | None", "bool | None"]
+"""What is estimated: its name, the numbers of labels, their bounds, and whether the interval is a score interval."""
+
+
+def _asked(checks: SpotChecks, target: str) -> list[Asked]:
+    if target != "mean":
+        return [(word, _is(value), (0.0, 1.0), True) for word, value in _labels_of(checks)]
+    bounds = checks.scale.bounds
+    two = bounds is not None and checks.scale.categories is not None and len(checks.scale.categories) == 2
+    return [("mean", _itself, bounds, True if two else None)]
 
 
 def _has_several(checks: SpotChecks, settings: EstimateSettings) -> bool:
@@ -1084,10 +1091,8 @@ def _systems(
             f"'{settings.sources}' {first} has outputs in several clusters of '{settings.clusters}'; choose a column "
             "whose clusters contain whole sources", option="clusters",
         )  # fmt: skip
-    asked: list[tuple[str | None, Number]] = (
-        [(None, _itself)] if target == "mean" else [(word, _is(value)) for word, value in _labels_of(checks)]
-    )
-    outputs = [_outputs(checked, parts, number, settings) for _, number in asked]
+    asked = _asked(checks, target)
+    outputs = [_outputs(checked, parts, number, settings) for _, number, *_ in asked]
     notes = []
     if settings.population == "finite":
         same_outputs = pairing.same_outputs(outputs[0])
@@ -1098,11 +1103,15 @@ def _systems(
             )
         pairing = same_outputs or pairing
     weights = {line.slice or "": line.weight for line in lines}
-    each = [contrast_systems(one, pairing, settings.baseline, settings.confidence, weights) for one in outputs]
+    each = [
+        contrast_systems(one, pairing, settings.baseline, settings.confidence, weights, bounds)
+        for one, (_, _, bounds, _) in zip(outputs, asked, strict=True)
+    ]
     p = np.array([[one.p for one in found] for found in each])
     # Of two labels, the difference of one is minus that of the other: one test.
     adjusted = np.resize(adjust_p((p[:1] if len(p) == 2 else p).ravel(), settings.adjust), p.shape)
-    labelled = [replace(one, label=label) for (label, _), found in zip(asked, each, strict=True) for one in found]
+    labels = [None] if target == "mean" else [label for label, *_ in asked]
+    labelled = [replace(one, label=label) for label, found in zip(labels, each, strict=True) for one in found]
     contrasts = [one.adjusted(float(q)) for one, q in zip(labelled, adjusted.ravel(), strict=True)]
     return lines, tuple(contrasts), notes
 

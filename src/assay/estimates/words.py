@@ -401,3 +401,11 @@ def _requirement(row: Mapping[str, Any]) -> str:
         else f"{row['humans_only']:,} without the judge (cost {row['cost_humans_only']:,.0f})"
     )
     return f"requires {row['n']:,} human-labelled items (cost {row['cost']:,.0f}); {only}"
+
+
+def uneven_repeats(judge: str, on: float, off: float) -> str:
+    """Return the reason why a judge's majority on the labelled items cannot correct its labels of the others."""
+    return (
+        f"'{judge}' labelled the human-labelled items {on:.3g} times each and the others {off:.3g} times, and majorities "
+        "of different numbers of labels err at different rates. Use repeats='first', or label all items equally often"
+    )
