@@ -406,6 +406,7 @@ def _requirement(row: Mapping[str, Any]) -> str:
 def uneven_repeats(judge: str, on: float, off: float) -> str:
     """Return the reason why a judge's majority on the labelled items cannot correct its labels of the others."""
     return (
-        f"'{judge}' labelled the human-labelled items {on:.3g} times each and the others {off:.3g} times, and majorities "
-        "of different numbers of labels err at different rates. Use repeats='first', or label all items equally often"
+        f"'{judge}' labelled the human-labelled items {on:.3g} times each and the others {off:.3g} times, and "
+        "majorities of different numbers of labels err at different rates. Use repeats='first', or label all items "
+        "equally often"
     )
