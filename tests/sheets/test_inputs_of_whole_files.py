@@ -271,3 +271,44 @@ def test_the_consensus_of_readers_is_computed():
                           "consensus_2reader_senior": one, "gpt-4o": labels_of(["0", "1", "2"], 3)})  # fmt: skip
     labels = assay.read(table, judges=["gpt-4o"])
     assert (labels.humans, labels.judges) == (("reader1", "reader2"), ("gpt-4o",))
+
+
+FINDINGS = ["none", "fever", "cough", "rash", "fever; cough", "cough; rash", "fever; rash", "fever; cough; rash"]
+
+
+def listed(name: str, cells: list[str], **options: Any) -> assay.Annotations:
+    table = pl.DataFrame({"id": [f"q{k:02d}" for k in range(40)], name: [cells[k % len(cells)] for k in range(40)]})
+    return assay.read(table, layout="wide", item="id", columns=[name], scale="several", **options)
+
+
+def test_a_label_that_only_the_other_file_lists_is_answered_no():
+    """A judge that never reports a rash is wrong about it; it was left out of the criterion instead."""
+    people = listed("ann", FINDINGS)
+    judge = listed("gpt-4o", [cell.replace("rash", "chill") for cell in FINDINGS], judges=["gpt-4o"])
+    both = people.join(judge)
+    assert sorted(both.criteria) == ["chill", "cough", "fever", "rash"]
+    said = both.labels.filter(annotator="gpt-4o", criterion="rash")
+    assert (len(said), said["label"].unique().to_list()) == (40, ["no"])
+    assert both.labels.filter(annotator="ann", criterion="chill")["label"].unique().to_list() == ["no"]
+    # The labels that the user names are those that were asked: nothing is known of others.
+    table = pl.DataFrame({"id": [f"q{k:02d}" for k in range(40)], "bob": ["fever; cough", "cough"] * 20})
+    asked = assay.read(table, layout="wide", item="id", columns=["bob"], scale="several:fever,cough")
+    assert asked.join(judge).labels.filter(annotator="bob", criterion="chill").is_empty()
+
+
+def test_listed_labels_that_differ_in_case_are_one_or_refused():
+    cells = [cell.replace("rash", "Rash") if k % 2 else cell for k, cell in enumerate(FINDINGS)]
+    with pytest.raises(
+        assay.errors.DataError, match=r"labels differ only in spelling: 'Rash', 'rash'. Set label_spelling='merge'"
+    ):
+        listed("ann", cells)
+    merged = listed("ann", cells, label_spelling="merge")
+    assert sorted(merged.criteria) == ["Rash", "cough", "fever"]
+    assert sorted(listed("ann", cells, label_spelling="apart", spelling="apart").criteria) == [
+        "Rash",
+        "cough",
+        "fever",
+        "rash",
+    ]
+    with pytest.raises(assay.errors.DataError, match="in lists differ only in spelling: 'Rash', 'rash'; spell each"):
+        merged.join(listed("gpt-4o", FINDINGS, judges=["gpt-4o"]))

@@ -259,6 +259,8 @@ class Reading:
     votes, which are ties."""
     with_items: bool = False
     """Whether the table of items is that of the source: its items without a label belong to the study."""
+    listed: tuple[str, ...] = ()
+    """Criteria that are the labels of lists in cells, unless the user has named them: another label is in no list."""
     apart: tuple[str | None, ...] = ()
     """Criteria (None: all labels) on one scale of several sources that each stated another one, or none: their
     annotators are compared, as are those of labels whose scale is inferred."""
@@ -546,16 +548,19 @@ class _Sheet:
     def split_lists(self, names: Sequence[str]) -> None:
         """Make each label of the lists in cells a criterion; with criteria, a criterion of each."""
         texts = self.table["label"].cast(pl.String)
-        answers, note = split_lists(texts, names, self.table["_row"], self.source)
+        answers, notes = split_lists(texts, names, self.table["_row"], self.source, self.settings.label_spelling)
         each = pl.DataFrame({"name": answers["name"].unique(maintain_order=True)})
         made = self.table.with_columns(cell=texts).drop("label").join(each, how="cross")
         made = made.join(answers, on=["cell", "name"], how="left", maintain_order="left")
         of = [pl.col("criterion").cast(pl.String)] if "criterion" in made.columns else []
         self.table = made.with_columns(criterion=pl.concat_str(*of, "name", separator=": ")).drop("cell", "name")
         self.roles["criterion"] = "criterion"
+        if not names:
+            listed = (*self.table["criterion"].unique(maintain_order=True),)
+            self.reading = replace(self.reading, listed=listed)
         empty = int((texts.is_null() | (texts.str.strip_chars() == "")).sum())
         missing = f"; {counted(empty, 'empty cell')} missing, because 'none' would say that no label applies"
-        self.notes.append(f"{note}{missing if empty else ''}")
+        self.notes += [f"{notes[0]}{missing if empty else ''}", *notes[1:]]
 
     def _exclude_computed(self) -> None:
         """Exclude the annotators and items listed in ``exclude``; by default refuse names of computed values."""

@@ -17,8 +17,9 @@ from typing import Any, Literal
 import polars as pl
 
 from assay.data.columns import Reading
-from assay.data.names import strip_spaces
+from assay.data.names import spelling_groups, strip_spaces
 from assay.data.scales import Interval, Nominal, Ordinal, Scale
+from assay.data.structure.role_names import same_except_spelling
 from assay.data.words import left_out_notes
 from assay.errors import DataError, counted
 
@@ -124,6 +125,7 @@ def joined(first: Any, second: Any, match: Match) -> dict[str, Any]:
     names, matched = match_ids(first.items["item"], second.items["item"], sources, match, again=again)
     others, about = (t.with_columns(rename_ids(t["item"], names)) for t in (second.labels, second.items))
     labels, criterion = _with_criteria(first, second, others)
+    labels = _with_listed(labels, (first.reading, second.reading))
     kinds = pl.concat([first.annotators.select("annotator", "kind"), second.annotators.select("annotator", "kind")])
     if (twice := kinds.unique().filter(pl.col("annotator").is_duplicated())["annotator"].unique().sort()).len():
         raise DataError(
@@ -154,7 +156,7 @@ def joined(first: Any, second: Any, match: Match) -> dict[str, Any]:
         study=one.study or other.study, asked=(*one.asked, *other.asked), tried=one.tried + other.tried,
         clusters=one.clusters or other.clusters,
         drawn=(*one.drawn, *other.drawn),
-        left_out=still, places=(*one.places, *other.places),
+        left_out=still, places=(*one.places, *other.places), listed=tuple(dict.fromkeys((*one.listed, *other.listed))),
     )  # fmt: skip
     people = _about(first.annotators, second.annotators, "annotator").drop("kind")
     frame, scale = pl.concat(labels, how="diagonal_relaxed"), _scales(first, second, criterion)
@@ -190,6 +192,32 @@ def _with_criteria(first: Any, second: Any, others: pl.DataFrame) -> tuple[list[
             f"labels.where(criterion='{known[0]}')"
         )
     return [t if "criterion" in t.columns else t.with_columns(criterion=pl.lit(known[0])) for t in tables], known[0]
+
+
+def _with_listed(labels: Sequence[pl.DataFrame], readings: tuple[Reading, Reading]) -> list[pl.DataFrame]:
+    """The labels of both; a label that only the lists of one table contain is answered no in the other.
+
+    Raises
+    ------
+    DataError
+        If such labels differ from one of the other table only in spelling.
+    """
+    found = []
+    for table, own, other in zip(labels, readings, readings[::-1], strict=True):
+        parts = {name.rpartition(": ")[0] for name in own.listed}
+        absent = [n for n in other.listed if n not in own.listed and n.rpartition(": ")[0] in parts]
+        if absent:
+            if alike := same_except_spelling([*own.listed, *absent]):
+                raise DataError(
+                    f"{own.source} and {other.source}: labels in lists differ only in spelling: "
+                    f"{spelling_groups(alike)}; spell each in one way in both"
+                )
+            kind = table.schema["criterion"]
+            given = table.drop("criterion").with_columns(label=pl.lit("no").cast(table.schema["label"]))
+            given = given.unique(maintain_order=True).join(pl.DataFrame({"criterion": absent}), how="cross")
+            table = pl.concat([table, given.with_columns(pl.col("criterion").cast(kind))], how="diagonal_relaxed")
+        found.append(table)
+    return found
 
 
 def differ(stated: Sequence[Scale | None]) -> bool:

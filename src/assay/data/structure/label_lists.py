@@ -10,6 +10,7 @@ from collections.abc import Sequence
 
 import polars as pl
 
+from assay.data.names import Spelling, factorize, unify_spelling
 from assay.errors import DataError, listing
 
 MOST_LISTED = 40
@@ -74,8 +75,10 @@ def _listed(cell: str, mark: str) -> list[str]:
     return [part for part in parts_of(cell, mark) if part]
 
 
-def split_lists(texts: pl.Series, names: Sequence[str], where: pl.Series, source: str) -> tuple[pl.DataFrame, str]:
-    """Return yes or no for each label of each cell, and a note.
+def split_lists(
+    texts: pl.Series, names: Sequence[str], where: pl.Series, source: str, spelling: Spelling
+) -> tuple[pl.DataFrame, list[str]]:
+    """Return yes or no for each label of each cell, and notes.
 
     Parameters
     ----------
@@ -83,6 +86,8 @@ def split_lists(texts: pl.Series, names: Sequence[str], where: pl.Series, source
         The labels; if empty, all that occur.
     where : Series
         The rows, for messages.
+    spelling : str
+        How to treat labels that differ only in spelling.
 
     Returns
     -------
@@ -100,12 +105,18 @@ def split_lists(texts: pl.Series, names: Sequence[str], where: pl.Series, source
     known = [*names] or ([] if found is None else found[1])
     if len(known) < 2:
         raise DataError(f"{source}: no label lists several labels; name all labels with scale='several:food,price'")
+    every = pl.Series([*known, *(part for cell in texts.drop_nulls() for part in _listed(cell, mark))])
+    alike, notes = unify_spelling(factorize(every), "label", spelling, source)
+    spelled = dict(zip(every, alike.names.gather(alike.codes), strict=True))
+    known = [*dict.fromkeys(spelled[name] for name in known)]
     rows = []
     for cell in cells:
-        parts = [part for part in _listed(cell, mark) if part in known or part.lower() not in NOTHING]
+        parts = [spelled[part] for part in _listed(cell, mark)]
+        parts = [part for part in parts if part in known or part.lower() not in NOTHING]
         if off := [part for part in parts if part not in known]:
             row = where.filter(texts == cell)[0]
             raise DataError(f"{source}: '{cell}' (row {row}) lists '{off[0]}', which scale='several:...' does not name")
         rows += [(cell, name, "yes" if name in parts else "no") for name in known]
     table = pl.DataFrame(rows, schema={"cell": pl.String, "name": pl.String, "label": pl.String}, orient="row")
-    return table, f"labels are lists of {listing(known, 8)}; each of these is a criterion, answered yes or no"
+    notes = [f"labels are lists of {listing(known, 8)}; each of these is a criterion, answered yes or no", *notes]
+    return table, notes
