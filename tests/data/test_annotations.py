@@ -422,6 +422,15 @@ def test_where_selects_rows():
         labels.where(topics="art")
 
 
+def test_where_of_a_column_of_people_keeps_judges_who_have_no_value():
+    about = pl.DataFrame({"annotator": ["ann", "bob", "gpt"], "gender": ["f", "m", None]})
+    labels = labels_of(*SMALL, judges=["gpt"], annotator_table=about)
+    assert labels.where(gender="f").annotators["annotator"].to_list() == ["ann", "gpt"]
+    assert labels.where(gender=["m"], kind="human").judges == ()
+    known = labels_of(*SMALL, judges=["gpt"], annotator_table=about.with_columns(gender=pl.Series(["f", "m", "none"])))
+    assert known.where(gender="f").judges == ()
+
+
 def test_items_of_the_source_without_a_label_are_kept_apart():
     wide = pl.DataFrame({"id": ["a", "b", "c"], "topic": ["x", "x", "y"], "ann": [1, None, None], "bob": [2, None, 3]})
     read = assay.read(wide, layout="wide", item="id", columns=["ann", "bob"], judges=[], scale="1-5")

@@ -554,7 +554,15 @@ def as_typed(message: str, typed: Mapping[str, str]) -> str:
 def _arguments(match: re.Match[str], typed: Mapping[str, str]) -> str:
     """A call in Python as the options among its arguments; unchanged if it has none."""
     named = [(m[1], m[2]) for m in _KEYWORD.finditer(match[2]) if m[1] in typed]
-    return " ".join(typed[name] if one == "True" else f"{typed[name]} {_plain(one)}" for name, one in named) or match[0]
+    return (
+        " ".join(typed[name] if one == "True" else _typed_mapping(typed[name], one) for name, one in named) or match[0]
+    )
+
+
+def _typed_mapping(name: str, value: str) -> str:
+    """An option with its value; with a mapping, the option once for each entry: ``--codes 'Y=yes' --codes 'N=no'``."""
+    each = re.findall(r"'([^']*)': '([^']*)'", value) if value[:1] == "{" else []
+    return " ".join(f"{name} '{key}={one}'" for key, one in each) or f"{name} {_plain(value)}"
 
 
 def _option(match: re.Match[str], typed: Mapping[str, str]) -> str:
@@ -564,8 +572,7 @@ def _option(match: re.Match[str], typed: Mapping[str, str]) -> str:
     if name in typed and value == "True":
         return typed[name]
     if name in typed:
-        each = re.findall(r"'([^']*)': '([^']*)'", match[2]) if match[2][:1] == "{" else []
-        return " ".join(f"{typed[name]} '{key}={one}'" for key, one in each) or f"{typed[name]} {value}{more}"
+        return _typed_mapping(typed[name], match[2]) + ("" if match[2][:1] == "{" else more)
     return f"--option {name}={value}{more}" if name in _reader_options() else match[0]
 
 

@@ -276,7 +276,8 @@ class Annotations:
 
         A list selects any of its members; ``None`` selects missing values. Several columns are combined with *and*:
         ``labels.where(kind="human", benchmark=["a", "b"])``. Of a condition, the labels of annotators who never have a
-        value are kept: they labelled without it, such as humans if a judge has several temperatures.
+        value are kept: they labelled without it, such as humans if a judge has several temperatures. Of a column of the
+        annotators, such as their gender, judges without a value are kept.
         """
         table = self
         for name, value in values.items():
@@ -288,6 +289,8 @@ class Annotations:
                     raise DataError(unknown(name, one, seen))
             column, at = table._find_column(name)
             keep = _are_among(column, wanted)
+            if at is not None and table.column_name(name) not in table.items.columns:
+                keep |= ((table.annotators["kind"] == "judge") & column.is_null()).to_numpy()
             if name in table.conditions:
                 who = table.labels["annotator"]
                 keep |= ~who.is_in(who.filter(column.is_not_null()).unique().implode()).to_numpy()

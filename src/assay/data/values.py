@@ -738,12 +738,13 @@ def _settle_numbers(
     if len(strange):
         unread = part.labels.is_in(strange.implode()).fill_null(False)
         text = counted(int(unread.sum()), "row")
-        plain = distinct.filter(~numbers.unread & ~numbers.missing).to_list()
-        codes = (
-            {}
-            if part.criterion
-            else codes_of_numbers(strange.to_list(), plain) or order_of_parts(strange.to_list(), plain)
-        )
+        there = ~numbers.unread & ~numbers.missing
+        codes: dict[str, Any] = {}
+        if not part.criterion:
+            # One spelling of each number is enough: 4.0 is the code 4.
+            each = [f"{value:g}" for value in read.filter(there).unique(maintain_order=True)]
+            plain = distinct.filter(there).to_list()
+            codes = codes_of_numbers(strange.to_list(), each) or order_of_parts(strange.to_list(), plain)
         raise DataError(
             f"{part.about()} mix numbers and text; {text} of text ({part.rows(unread)}). Correct them, specify their "
             f"scale ({part.like('nominal')} if they are categories), or set missing=[...] for missing values"
