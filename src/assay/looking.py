@@ -544,6 +544,9 @@ def _replacement_test(labels: Annotations, *, odd: bool) -> Analysis:
     few = _criteria_of_few_items(labels)
     if not few:
         return Analysis("replacement_test", True, "judges", judges)
+    asked = [labels.where(annotator=list(who)).criteria for who in (labels.humans, judges)]
+    if labels.criteria and {*asked[0]}.isdisjoint(asked[1]):
+        return Analysis("replacement_test", False, "no_common_criterion")
     every = len(few) == max(1, len(labels.criteria))
     return Analysis("replacement_test", True, "few_items" if every else "few_items_of", judges, criteria=few)
 

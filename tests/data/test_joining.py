@@ -16,7 +16,7 @@ from assay.data.formats import Rows
 from assay.data.formats.registry import join_files, settle_scales
 from assay.data.joining import loose_matches
 from assay.data.scales import Nominal, Scale
-from assay.errors import DataError
+from assay.errors import DataError, DesignError
 
 N = 12
 
@@ -348,3 +348,56 @@ def test_annotator_off_the_scale_of_another_export_does_not_vanish():
         settle_scales(joined, None)
     some = join_files([people, part("b.json", "gpt", ["0", "ok"] * 3, None)])
     assert settle_scales(some, None)[0].labels.height == 9, "a platform accepts labels off its scale"
+
+
+# -- criteria that files call by different names -----------------------------------------------------------
+
+
+def of_criterion(folder: Path, name: str, who: Sequence[str], criterion: str | None) -> Path:
+    """A file with labels of a criterion; without a column of criteria if it is None."""
+    rows = [{"item": f"q{k:02d}", "annotator": one, "label": 1 + (k + i) % 4} | ({} if criterion is None else
+            {"criterion": criterion}) for k in range(40) for i, one in enumerate(who)]  # fmt: skip
+    pl.DataFrame(rows).write_csv(folder / name)
+    return folder / name
+
+
+@pytest.mark.parametrize("people_say", ["quality", None])
+def test_labels_without_a_criterion_are_of_the_only_one_that_the_other_file_has(people_say: str | None, tmp_path: Path):
+    people = of_criterion(tmp_path, "people.csv", ("ann", "bob", "cho"), people_say)
+    judge = of_criterion(tmp_path, "judge.csv", ("gpt-4o",), None if people_say else "quality")
+    labels = assay.read([people, judge], judges=["gpt-4o"])
+    assert (labels.criteria, labels.labels["criterion"].null_count(), len(labels)) == (("quality",), 0, 160)
+    assert any("are of 'quality', the criterion of the other file" in note for note in labels.reading.notes)
+    assert assay.alt_test(labels, "gpt-4o", expertise="crowd").n_items == 40
+
+
+def test_one_criterion_of_each_file_is_one_question_if_files_match_loosely(tmp_path: Path):
+    people = of_criterion(tmp_path, "people.csv", ("ann", "bob", "cho"), "quality")
+    judge = of_criterion(tmp_path, "judge.csv", ("gpt-4o",), "llm-rubric")
+    apart = assay.read([people, judge], judges=["gpt-4o"])
+    with pytest.raises(DesignError, match=r"'gpt-4o' llm-rubric: no criterion .*; if they are one .* match='loose'"):
+        assay.alt_test_by(apart, "gpt-4o", expertise="crowd")
+    looked = assay.look([people, judge], judges=["gpt-4o"])
+    assert "– replacement test (no criterion has labels of humans and of a judge)" in looked.summary()
+    one = assay.read([people, judge], judges=["gpt-4o"], match="loose")
+    assert one.criteria == ("quality",)
+    joined = assay.read(people).join(assay.read(judge, judges=["gpt-4o"]), match="loose")
+    for labels in (one, joined):
+        assert any("'llm-rubric' counts as 'quality'" in note for note in labels.reading.notes)
+        assert assay.alt_test(labels, "gpt-4o", expertise="crowd").n_items == 40
+    # Two criteria of one annotator are two questions.
+    again = of_criterion(tmp_path, "again.csv", ("ann",), "tone")
+    assert assay.read([people, again], match="loose").criteria == ("quality", "tone")
+
+
+def test_exports_read_with_a_field_of_their_items_match_loosely(tmp_path: Path):
+    """With ``item="id"``, ids of two exports stayed apart, whatever ``match`` said."""
+    for name, who, more in (("one.json", "ana", ""), ("two.json", "gpt-4o", ".txt")):
+        tasks = [{
+            "id": 100 + k, "data": {"id": f"q{k:03d}{more}", "text": f"An answer {k}"},
+            "annotations": [{"id": k, "completed_by": {"email": who}, "result": [
+                {"from_name": "quality", "to_name": "text", "type": "rating", "value": {"rating": 1 + k % 5}}]}],
+        } for k in range(12)]  # fmt: skip
+        (tmp_path / name).write_text(json.dumps(tasks))
+    files = [tmp_path / "one.json", tmp_path / "two.json"]
+    assert assay.read(files, item="id", judges=["gpt-4o"], match="loose").n_items == 12

@@ -20,7 +20,7 @@ from assay.data.columns import Reading
 from assay.data.names import spelling_groups, strip_spaces
 from assay.data.scales import Interval, Nominal, Ordinal, Scale
 from assay.data.structure.role_names import same_except_spelling
-from assay.data.words import left_out_notes
+from assay.data.words import criterion_of_file, left_out_notes
 from assay.errors import DataError, counted
 
 Match = Literal["exact", "loose"]
@@ -121,6 +121,8 @@ def rename_ids(ids: pl.Series, names: Mapping[str, str]) -> pl.Series:
 def joined(first: Any, second: Any, match: Match) -> dict[str, Any]:
     """Return what makes one `Annotations` of two: the frame and the options of `Annotations.from_frame`."""
     again = not {*first.annotators["annotator"]}.isdisjoint(second.annotators["annotator"])
+    if match == "loose" and not again:
+        second = _of_one_criterion(first, second)
     sources = first.reading.source, second.reading.source
     names, matched = match_ids(first.items["item"], second.items["item"], sources, match, again=again)
     others, about = (t.with_columns(rename_ids(t["item"], names)) for t in (second.labels, second.items))
@@ -192,6 +194,17 @@ def _with_criteria(first: Any, second: Any, others: pl.DataFrame) -> tuple[list[
             f"labels.where(criterion='{known[0]}')"
         )
     return [t if "criterion" in t.columns else t.with_columns(criterion=pl.lit(known[0])) for t in tables], known[0]
+
+
+def _of_one_criterion(first: Any, second: Any) -> Any:
+    """The second table with the criterion of the first, if both have one and name it differently."""
+    names = [first.criteria, second.criteria]
+    if not len(names[0]) == len(names[1]) == 1 or names[0] == names[1]:
+        return second
+    (known,), (own,) = names
+    labels = second.labels.with_columns(pl.lit(known).cast(second.labels.schema["criterion"]).alias("criterion"))
+    reading = second.reading.add_notes(criterion_of_file([own], known))
+    return replace(second, labels=labels, scales={known: second.scale_of(own)}, reading=reading)
 
 
 def _with_listed(labels: Sequence[pl.DataFrame], readings: tuple[Reading, Reading]) -> list[pl.DataFrame]:

@@ -53,6 +53,7 @@ _REASONS = {
     "judge_unspecified": "no judge; set judges=[...]",
     "no_human_labels": "no human labels",
     "too_few_humans": "fewer than two human annotators",
+    "no_common_criterion": "no criterion has labels of humans and of a judge",
     "odd_one_out_choices": "labels are odd-one-out choices",
     "free_text": "labels are free text",
     "no_scale_column": "no column with the scale",
@@ -718,6 +719,12 @@ def other_words(name: str, own: str, other: str, others: str) -> str:
         f"'{name}' ({own}) seems to hold labels as those of '{other}' ({others}) in other words. If it is an "
         "annotator, write its labels as the others do; if not, list the annotators' columns with columns=[...]"
     )
+
+
+def criterion_of_file(names: Sequence[str], known: str) -> str:
+    """Return the note on a file whose labels are of the criterion of the other files."""
+    own = f"'{names[0]}' counts as" if names else "labels without a criterion are of"
+    return f"{own} '{known}', the criterion of the other file"
 
 
 def annotators_by_place(names: Sequence[str], *, drawn: bool = False) -> str:

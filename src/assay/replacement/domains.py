@@ -152,6 +152,10 @@ def test_domains(labels: Annotations | Chunks, judge: str, settings: AltTestBySe
             untested[name] = str(problem)
             continue
         tests[name] = wrap(found, domain=f"{by}={name}")
+    if not tests and by == "criterion" and judge in labels.judges:
+        asked = [labels.where(annotator=[*who]).criteria for who in (labels.humans, [judge])]
+        if {*asked[0]}.isdisjoint(asked[1]):
+            raise DesignError(words.no_common_criterion(judge, *asked))
     if not tests:
         raise DesignError(f"no {by} can be tested; {next(iter(untested))}: {next(iter(untested.values()))}")
     if correction == "across":

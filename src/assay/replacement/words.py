@@ -527,6 +527,14 @@ def published_by_domain(found: AltTestBy) -> str:
     return f"Published rule: passes in {found.passed_in} of {len(found.tests)}{tested}"
 
 
+def no_common_criterion(judge: str, humans: Sequence[str], own: Sequence[str]) -> str:
+    """Return the reason why no criterion can be tested: humans and the judge answered different ones."""
+    same = len(humans) == len(own) == 1
+    remedy = "if they are one question, read both files with match='loose'" if same else "give both the same names"
+    apart = f"humans labelled {listing(humans, 4)} and '{judge}' {listing(own, 4)}"
+    return f"{apart}: no criterion has labels of both; {remedy}"
+
+
 def untested_domains(found: AltTestBy) -> list[str]:
     """Return a line for each domain without a test, with the reason."""
     return [f"{name}: not tested; {why.partition('. ')[0].rstrip('.')}." for name, why in found.untested.items()]

@@ -12,6 +12,7 @@ import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from functools import cached_property, partial
+from itertools import combinations
 from pathlib import Path
 from typing import Any, Literal
 
@@ -371,7 +372,7 @@ class ReadSettings(FrameSettings, FormatSettings):
         "How item ids of several files match.",
         details="Without an exact match, `loose` also matches ids that differ in case, punctuation or leading zeros, "
         "`How helpful? [Answer 1]` with `Answer 1`, paths with names of files, and numbered ids by their number; "
-        "`reading` shows the matches.",
+        "also a single criterion that files call by different names; `reading` shows the matches.",
     )
     what: Literal["labels", "votes", "triplets", "outputs", "spans"] = option(
         "labels",
@@ -796,6 +797,7 @@ def join_tables(parts: Sequence[Rows], settings: ReadSettings) -> tuple[Rows, Re
         parts = _with_whole_ids(parts, settings)
         if isinstance(settings.item, str | int):
             parts = _with_first_ids(parts, str(settings.item), settings.match)
+        parts = _with_first_criterion(parts, settings)
         return _note_items(join_files(parts), parts, settings), settings
     try:
         items = _items_of_all(parts, settings)
@@ -808,6 +810,7 @@ def join_tables(parts: Sequence[Rows], settings: ReadSettings) -> tuple[Rows, Re
     roles: dict[str, Any] = {name: getattr(back, name) for name in standard}
     settings = replace(settings, **roles)
     long = _with_first_ids(_with_whole_ids(long, settings), "item", settings.match)
+    long = _with_first_criterion(long, settings)
     return _note_items(join_files(long), long, settings), settings
 
 
@@ -839,20 +842,52 @@ def _named_by_files(parts: list[Rows], sources: Sequence[Rows], settings: ReadSe
 
 def _with_first_ids(parts: list[Rows], item: str, match: Match) -> list[Rows]:
     """Return the files with the ids of the first one where their own match loosely."""
-    if any(item not in part.labels.columns for part in parts):
+    columns = [item if part.scales is None else "item" for part in parts]
+    if any(name not in part.labels.columns for name, part in zip(columns, parts, strict=True)):
         return parts
-    made = [parts[0]]
-    for part in parts[1:]:
-        ids = (parts[0].labels[item], part.labels[item])
+    made, first = [parts[0]], parts[0].labels[columns[0]]
+    for name, part in zip(columns[1:], parts[1:], strict=True):
+        ids = (first, part.labels[name])
         who = [one.labels["annotator"].unique() for one in (parts[0], part) if "annotator" in one.labels.columns]
         again = len(who) > 1 and not {*who[0]}.isdisjoint(who[1])
         names, note = match_ids(*ids, (parts[0].reading.source, part.reading.source), match, again=again)
-        labels, about = part.labels.with_columns(rename_ids(part.labels[item], names)), part.items
+        labels, about = part.labels.with_columns(rename_ids(part.labels[name], names)), part.items
         if about is not None and "item" in about.columns:
             about = about.with_columns(rename_ids(about["item"], names))
         reading = part.reading.add_notes(note) if note else part.reading
         made.append(replace(part, labels=labels, items=about, reading=reading))
     return made
+
+
+def _with_first_criterion(parts: Sequence[Rows], settings: ReadSettings) -> list[Rows]:
+    """Return the files with one criterion, if those that name one name the same, or one each and match loosely."""
+    column = str(settings.criterion) if isinstance(settings.criterion, str | int) else "criterion"
+    each = [_criteria_of(part, column) for part in parts]
+    people = [{*p.labels["annotator"].cast(pl.String)} if "annotator" in p.labels.columns else set() for p in parts]
+    known = [*dict.fromkeys(name for names in each for name in names)]
+    apart = all(one.isdisjoint(other) for one, other in combinations(people, 2))
+    loose = settings.match == "loose" and apart and all(len(names) == 1 for names in each)
+    if not known or not (loose or (len(known) == 1 and not all(each))):
+        return [*parts]
+    made = []
+    for part, names in zip(parts, each, strict=True):
+        note = sentences.criterion_of_file(names, known[0])
+        if names == [known[0]]:
+            made.append(part)
+            continue
+        labels = part.labels.with_columns(pl.lit(known[0]).alias(column if part.scales is None else "criterion"))
+        stated = [*(part.scales or {}).values()]
+        scales: Mapping[str | None, Scale] | None = {known[0]: stated[0]} if stated else part.scales
+        made.append(replace(part, labels=labels, scales=scales, reading=part.reading.add_notes(note)))
+    return made
+
+
+def _criteria_of(part: Rows, column: str) -> list[str]:
+    name = column if part.scales is None else "criterion"
+    known = [one for one in part.scales or () if one is not None]
+    if name not in part.labels.columns:
+        return known
+    return [*dict.fromkeys((*part.labels[name].cast(pl.String).drop_nulls().unique(), *known))]
 
 
 def _with_whole_ids(parts: Sequence[Rows], settings: ReadSettings) -> list[Rows]:
