@@ -127,6 +127,23 @@ def test_patterns_are_all_ways_to_label_an_item(anyone, size):
     np.testing.assert_allclose(found.often[:, complete].sum(axis=1), 25 / 40)
 
 
+def test_patterns_of_hundreds_of_annotators_have_probabilities():
+    """300 labels of an item can be in more orders than a float can count; 171 annotators have no factorial."""
+    from assay.statistics.categories import Patterns
+
+    cells = np.zeros((6, 300))
+    cells[:2, :9] = 1.0
+    found = Patterns.of(from_grid(cells, Ordinal(0, 1)).answers(), anyone=True)
+    assert found.answers.n_items == 301
+    assert found.often.sum(axis=1) == pytest.approx(1)
+    assert found.often @ found.counts[:, 1] == pytest.approx(3.0)  # 18 of 1,800 labels
+    sparse = np.full((200, 200), np.nan)
+    for k in range(200):
+        sparse[k, [k, (k + 1) % 200, (k + 2) % 200]] = k < 6
+    agreed = assay.agreement(from_grid(sparse, Ordinal(0, 1)), coefficients=["krippendorff-alpha-ordinal"])
+    assert agreed.table["low"].is_finite().all()
+
+
 def test_patterns_that_a_statistic_does_not_tell_apart_are_one():
     """Of 4,096 patterns of six annotators 35 differ in how often each label is given by four of them."""
     from assay.statistics import categories

@@ -362,7 +362,7 @@ def test_patterns_are_tried_up_to_a_number():
     rows = [[1, 1], [1, 2]]
     statistic = ChanceCorrected(np.array([1.0, 2]), "none", "fleiss")
     found = Patterns.of(answers_of(rows), anyone=False, most_cells=4 * 92)
-    assert len(found.share) == 4
+    assert len(found.log_share) == 4
     assert not found.too_many_for(statistic, 4 * 92 * 4)
     assert found.too_many_for(statistic, 4 * 92 * 4 - 1)
     assert Patterns.of(answers_of(rows), anyone=False, most_cells=4 * 92 - 1) is None

@@ -518,8 +518,9 @@ class Patterns:
     ----------
     answers : Slice
         Each pattern as an item.
-    share : (patterns,) float
-        How many of the items have the pattern's annotators, times in how many orders the labels may have been given.
+    log_share : (patterns,) float
+        The logarithm of how many of the items have the pattern's annotators, times in how many orders the labels may
+        have been given: thousands of digits for hundreds of annotators.
     counts : (patterns, values) int
         How often each value is given.
     prevalence : (values,) float
@@ -527,7 +528,7 @@ class Patterns:
     """
 
     answers: Slice
-    share: Floats
+    log_share: Floats
     counts: Ints
     prevalence: Floats
 
@@ -552,11 +553,11 @@ class Patterns:
             n_items=len(ways.counts),
         )  # fmt: skip
         prevalence = np.bincount(code, minlength=len(values)) / len(code)
-        return cls(found, (number / number.sum())[ways.row] * ways.orders, ways.counts, prevalence)
+        return cls(found, np.log(number / number.sum())[ways.row] + ways.log_orders, ways.counts, prevalence)
 
     def too_many_for(self, statistic: PanelStatistic, most_cells: int = MOST_CELLS) -> bool:
         """Whether they are more than are tried for a statistic with this number of sums."""
-        return len(self.share) * statistic.width * len(CORRELATIONS) > most_cells
+        return len(self.log_share) * statistic.width * len(CORRELATIONS) > most_cells
 
     @cached_property
     def often(self) -> Floats:
@@ -573,7 +574,7 @@ class Patterns:
         log = gammaln(total) - gammaln(total + most)[:, number]
         for v, p in enumerate(self.prevalence):
             log = log + gammaln(total * p + most)[:, self.counts[:, v]] - gammaln(total * p)
-        return np.asarray(np.exp(log) * self.share)
+        return np.asarray(np.exp(log + self.log_share))
 
 
 class _Labellings(NamedTuple):
@@ -584,8 +585,8 @@ class _Labellings(NamedTuple):
     annotator: Ints
     given: Ints
     row: Ints
-    """Who answers in each pattern, in how many orders its labels may be given: (patterns,) each."""
-    orders: Ints
+    """Who answers in each pattern, the logarithm of the number of orders of its labels: (patterns,) each."""
+    log_orders: Floats
     counts: Ints
 
 
@@ -597,16 +598,17 @@ def _ways_to_label(n_annotators: int, rows: bytes, q: int, anyone: bool) -> _Lab
     made = [np.array(list(ways(range(q), int(row.sum())))) for row in answering]  # (patterns, labels) each
     sizes = [len(given) for given in made]
     counts = np.concatenate([np.stack([(given == v).sum(axis=1) for v in range(q)], axis=1) for given in made])
-    orders = np.ones(len(counts), dtype=np.int64)
+    log_orders = np.zeros(len(counts))
     if anyone:
-        factorial = np.array([math.factorial(k) for k in range(n_annotators + 1)], dtype=float)
-        orders = np.rint(factorial[counts.sum(axis=1)] / factorial[counts].prod(axis=1)).astype(np.int64)
+        from scipy.special import gammaln
+
+        log_orders = gammaln(counts.sum(axis=1) + 1) - gammaln(counts + 1).sum(axis=1)
     return _Labellings(
         item=np.repeat(np.arange(len(counts)), counts.sum(axis=1)),
         annotator=np.concatenate([np.tile(np.flatnonzero(row), k) for row, k in zip(answering, sizes, strict=True)]),
         given=np.concatenate([given.ravel() for given in made]),
         row=np.repeat(np.arange(len(made)), sizes),
-        orders=orders,
+        log_orders=log_orders,
         counts=counts,
     )
 
