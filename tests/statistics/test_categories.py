@@ -366,7 +366,7 @@ def test_patterns_are_tried_up_to_a_number():
     assert not found.too_many_for(statistic, 4 * 92 * 4)
     assert found.too_many_for(statistic, 4 * 92 * 4 - 1)
     assert Patterns.of(answers_of(rows), anyone=False, most_cells=4 * 92 - 1) is None
-    assert len(Patterns.of(answers_of(rows), anyone=True, most_cells=4 * 92 - 1).share) == 3
+    assert len(Patterns.of(answers_of(rows), anyone=True, most_cells=4 * 92 - 1).log_share) == 3
     assert Patterns.of(answers_of(rows), anyone=True, most_cells=3 * 92 - 1) is None
     assert Patterns.of(answers_of([[1, 1]]), anyone=False) is None
 
