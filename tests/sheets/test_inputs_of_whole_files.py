@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -312,3 +313,33 @@ def test_listed_labels_that_differ_in_case_are_one_or_refused():
     ]
     with pytest.raises(assay.errors.DataError, match="in lists differ only in spelling: 'Rash', 'rash'; spell each"):
         merged.join(listed("gpt-4o", FINDINGS, judges=["gpt-4o"]))
+
+
+@pytest.mark.parametrize("files", [1, 2])
+def test_people_of_few_items_each_are_a_crowd_next_to_a_judge(files: int, tmp_path: Path):
+    """Reviewers of two papers each cannot be tested one by one; as places they can, and the judge keeps its name."""
+    truth = np.random.default_rng(3).integers(1, 6, 120)
+    people = [(f"p{k:03d}", f"R{(3 * k + i) % 180:03d}", min(int(truth[k]) + i % 2, 5))
+              for k in range(120) for i in range(3)]  # fmt: skip
+    judge = [(f"p{k:03d}", "gpt-4o", int(truth[k])) for k in range(120)]
+    for name, rows in (("people.csv", people), ("judge.csv", judge), ("all.csv", people + judge)):
+        pl.DataFrame(rows, schema=["paper", "reviewer", "rating"], orient="row").write_csv(tmp_path / name)
+    names = ["all.csv"] if files == 1 else ["people.csv", "judge.csv"]
+    sources = [str(tmp_path / name) for name in names]
+    given = {"item": "paper", "label": "rating", "judges": ["gpt-4o"], "scale": "1-5"}
+    labels = assay.read(sources if files == 2 else sources[0], annotator="place", **given)
+    assert (labels.humans, labels.judges, len(labels)) == (("1", "2", "3"), ("gpt-4o",), 480)
+    said = labels.labels.filter(annotator="gpt-4o").sort("item")["label"].to_list()
+    assert said == truth.tolist()
+    assert assay.alt_test(labels, "gpt-4o", expertise="crowd").verdict == "replace"
+    one_by_one = assay.read(sources if files == 2 else sources[0], annotator="reviewer", **given)
+    assert assay.alt_test(one_by_one, "gpt-4o", expertise="crowd").verdict == "undecided"
+
+
+def test_a_column_that_no_file_has_is_refused(tmp_path: Path):
+    for name, who in (("a.csv", "ann"), ("b.csv", "bob")):
+        pl.DataFrame({"id": ["p", "q", "r"], "worker": who, "stars": [1, 2, 3]}).write_csv(tmp_path / name)
+    files = [tmp_path / "a.csv", tmp_path / "b.csv"]
+    with pytest.raises(assay.errors.DataError, match="column 'nosuch' is not in the files; it has id, worker, stars"):
+        assay.read(files, item="id", annotator="nosuch", label="stars")
+    assert assay.read(files, item="id", annotator="worker", label="stars").humans == ("ann", "bob")

@@ -59,7 +59,7 @@ from assay.data.structure.cells import shared_key
 from assay.data.structure.finder import find_structure
 from assay.data.structure.readings import MOST_READINGS, UnclearTableError, of_several, readings_of, unclear
 from assay.data.structure.role_names import called, plain_name
-from assay.data.structure.roles import IGNORED, ROWS, Choice, Doubt, Layout, Role, Stated, Structure
+from assay.data.structure.roles import IGNORED, PLACE, ROWS, Choice, Doubt, Layout, Role, Stated, Structure
 from assay.data.values import infer_scale, points_note, valid_as_written, words_of
 from assay.errors import AssayError, DataError, DesignError, counted, listing, unknown
 from assay.estimation.options import hints_of, option
@@ -547,7 +547,7 @@ def table_of(rows: Rows, settings: ReadSettings) -> Annotations:
     if n_blank:
         rows = replace(rows, labels=there, reading=rows.reading.without(BLANK, n_blank))
     if rows.scales is None:
-        rows = tables.number_rows_of_items(rows, item, (annotator, _text(settings.repeat)))
+        rows = tables.number_rows_of_items(rows, item, (annotator, _text(settings.repeat)), settings.named["judges"])
     if not isinstance(item, str):
         rows, item = tables.join_items(rows, item), "item"
     if not isinstance(label, str):
@@ -799,6 +799,7 @@ def join_tables(parts: Sequence[Rows], settings: ReadSettings) -> tuple[Rows, Re
             parts = _with_first_ids(parts, str(settings.item), settings.match)
         parts = _with_first_criterion(parts, settings)
         return _note_items(join_files(parts), parts, settings), settings
+    _refuse_absent_columns(parts, settings)
     try:
         items = _items_of_all(parts, settings)
         long = [_standard_names(part, replace(settings, item=item)) for part, item in zip(parts, items, strict=True)]
@@ -812,6 +813,15 @@ def join_tables(parts: Sequence[Rows], settings: ReadSettings) -> tuple[Rows, Re
     long = _with_first_ids(_with_whole_ids(long, settings), "item", settings.match)
     long = _with_first_criterion(long, settings)
     return _note_items(join_files(long), long, settings), settings
+
+
+def _refuse_absent_columns(parts: Sequence[Rows], settings: ReadSettings) -> None:
+    """Refuse a column that the user names and none of the files has."""
+    known = [*dict.fromkeys(name for part in parts for name in part.labels.columns if name != "_row")]
+    for role in ("item", "annotator", "label", "criterion", "repeat"):
+        name = getattr(settings, role)
+        if isinstance(name, str) and name not in (role, PLACE, ROWS, *known) and all(p.scales is None for p in parts):
+            raise DataError(unknown("column", name, known, "the files"), option=role, value=name)
 
 
 def _named_by_files(parts: list[Rows], sources: Sequence[Rows], settings: ReadSettings) -> list[Rows]:
@@ -978,6 +988,9 @@ def _standard_names(rows: Rows, settings: ReadSettings) -> Rows:
     """Convert one of several files to long form, with the columns item, annotator and label."""
     if rows.scales is not None:
         return rows
+    places, item = (_text(settings.annotator), _text(settings.repeat)), str(settings.item)
+    if PLACE in places and item in rows.labels.columns and rows.labels[item].is_duplicated().any():
+        rows = tables.number_rows_of_items(rows, item, places, settings.named["judges"])
     rows, chosen = find_columns(rows, _settings_of_one(rows, settings), alone=False)
     rows, item, annotator, label, criterion = long_rows(rows, chosen, check=True)
     names = {item: "item", annotator: "annotator", label: "label"}

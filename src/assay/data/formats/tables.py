@@ -379,21 +379,29 @@ def number_rows(rows: Rows, options: Sequence[Mapping[str, Any]]) -> Rows:
     return replace(rows, labels=rows.labels.with_columns(pl.int_range(1, pl.len() + 1).alias(ROWS)))
 
 
-def number_rows_of_items(rows: Rows, item: str | Sequence[str], places: Sequence[str | None]) -> Rows:
+def number_rows_of_items(
+    rows: Rows, item: str | Sequence[str], places: Sequence[str | None], judges: Sequence[str] = ()
+) -> Rows:
     """Add the column ``place`` with the place of a row among those of its item.
 
     ``places`` are the columns of annotators and of repeats; nothing is added if neither is ``place``. Places of
-    annotators are drawn: rows can be sorted by label, and the first of three would then be the lowest.
+    annotators are drawn: rows can be sorted by label, and the first of three would then be the lowest. Rows of judges,
+    which a column names, keep their name.
     """
     frame, key = rows.labels, [item] if isinstance(item, str) else list(item)
     if PLACE not in places or PLACE in frame.columns or not {*key} <= {*frame.columns}:
         return rows
     people, order = places[0] == PLACE, np.arange(frame.height)
     order = np.random.default_rng(0).permutation(order) if people else order
-    place = pl.col(PLACE).rank("ordinal").over(key).cast(pl.String)
-    frame = frame.with_columns(pl.Series(PLACE, order)).with_columns(place)
+    texts = (n for n, dtype in frame.schema.items() if dtype == pl.String and n not in key and people)
+    name = next((n for n in texts if judges and {*judges} <= {*frame[n].unique()}), None)
+    judged = pl.lit(False) if name is None else pl.col(name).is_in([*judges]).fill_null(False)
+    place = pl.col(PLACE).rank("ordinal").over(*key, judged).cast(pl.String)
+    place = place if name is None else pl.when(judged).then(name).otherwise(place)
+    frame = frame.with_columns(pl.Series(PLACE, order)).with_columns(place.alias(PLACE))
+    known = [one for one in natural(frame[PLACE].unique()) if one not in judges]
     reading = rows.reading.add_notes(words.rows_by_place([one for one in key if one != ROWS], people=people))
-    reading = replace(reading, places=(*natural(frame[PLACE].unique()),) if people else ())
+    reading = replace(reading, places=(*known,) if people else ())
     return replace(rows, labels=frame, reading=reading)
 
 
