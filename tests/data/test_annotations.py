@@ -422,6 +422,20 @@ def test_where_selects_rows():
         labels.where(topics="art")
 
 
+@pytest.mark.parametrize("column", ["annotator", "worker", "code"])
+def test_table_of_annotators_has_their_ids_in_one_column(column: str):
+    """By its name, by the column that the labels call so, or as the only column with the names of the labels."""
+    frame = pl.DataFrame({"id": ["a", "a", "b"], "worker": ["ann", "bob", "ann"], "stars": [1, 2, 2]})
+    about = pl.DataFrame({column: ["ann", "bob"], "gender": ["f", "m"]})
+    read = assay.read(frame, item="id", annotator="worker", label="stars", scale="1-5", annotator_table=about)
+    assert read.annotators.select("annotator", "gender").rows() == [("ann", "f"), ("bob", "m")]
+    with pytest.raises(
+        DataError, match="column 'annotator' is not in the table of annotators.*; no column has the ids"
+    ):
+        assay.read(frame, item="id", annotator="worker", label="stars", scale="1-5",
+                   annotator_table=pl.DataFrame({"code": ["x", "y"], "gender": ["f", "m"]}))  # fmt: skip
+
+
 def test_where_of_a_column_of_people_keeps_judges_who_have_no_value():
     about = pl.DataFrame({"annotator": ["ann", "bob", "gpt"], "gender": ["f", "m", None]})
     labels = labels_of(*SMALL, judges=["gpt"], annotator_table=about)

@@ -515,7 +515,9 @@ class _Sheet:
         self.pairs_are_items = False
         """Whether the item now consists of the question and the pair of systems."""
         items = settings.items
-        self.items = None if items is None else _item_rows(to_polars(items), self.table["item"], str(settings.item))
+        self.items = (
+            None if items is None else _rows_about(to_polars(items), self.table["item"], "item", str(settings.item))
+        )
 
     def read_names(self) -> None:
         """Read items, annotators and criteria as text in one spelling, and as codes; repeats as whole numbers."""
@@ -767,7 +769,10 @@ class _Sheet:
         """Return one row per annotator, with its kind."""
         about, who = self.settings.annotator_table, self.ids["annotator"]
         if about is not None:
-            about = self._match_rows(_named_rows(to_polars(about), "annotator", "annotator"), "annotator")
+            about = self._match_rows(
+                _rows_about(to_polars(about), self.ids["annotator"].names, "annotator", str(self.settings.annotator)),
+                "annotator",
+            )
         names = natural(who.names.to_list())
         for which, named in self.settings.named.items():
             for name in self.silent if names else ():
@@ -942,20 +947,20 @@ def _named_rows(frame: pl.DataFrame, role: str, alias: str) -> pl.DataFrame:
     return frame.with_columns(_id_texts(frame[role]))
 
 
-def _item_rows(frame: pl.DataFrame, items: pl.Series, alias: str) -> pl.DataFrame:
-    """A table of items with their ids in a column ``item``: by its name, or the only column with the labels' ids."""
-    if "item" in frame.columns or alias in frame.columns:
-        return _named_rows(frame, "item", alias)
-    known = strip_spaces(_id_texts(items).drop_nulls().unique(maintain_order=True))
+def _rows_about(frame: pl.DataFrame, names: pl.Series, role: str, alias: str) -> pl.DataFrame:
+    """A table of items or annotators with their ids in a column of the role: by its name, or the only one with them."""
+    if role in frame.columns or alias in frame.columns:
+        return _named_rows(frame, role, alias)
+    known = strip_spaces(_id_texts(names).drop_nulls().unique(maintain_order=True))
     ids = {name: strip_spaces(_id_texts(frame[name])) for name in frame.columns if not frame[name].dtype.is_nested()}
     least = max(1, LEAST_MATCHED * min(len(known), frame.height))
     unique = {name: one for name, one in ids.items() if not one.is_duplicated().any()}
     fits = [name for name, one in unique.items() if one.is_in(known.implode()).sum() >= least]
     if len(fits) == 1:
-        return _named_rows(frame, "item", fits[0])
+        return _named_rows(frame, role, fits[0])
     said = f"; {listing([repr(name) for name in fits])} have" if fits else "; no column has"
     said += " the ids of the labels" + (f", such as '{known[0]}'" if len(known) else "")
-    raise DataError(f"{unknown('column', 'item', frame.columns, 'the table of items')}{said}")
+    raise DataError(f"{unknown('column', role, frame.columns, f'the table of {role}s')}{said}")
 
 
 LEAST_MATCHED = 0.5
