@@ -83,3 +83,16 @@ def test_codes_keep_words_and_blanks_are_missing():
 def test_codes_refuse_invalid_tables(codes, words):
     with pytest.raises(DataError, match=words):
         assay.read(LABELS, codes=codes)
+
+
+def test_numbers_with_their_meaning_next_to_plain_numbers_are_codes():
+    """One spelling of a number is enough, and a meaning can contain numbers."""
+    words = ["9: top 15%", "8: accept, good paper", "9.0", "8", "7"]
+    frame = pl.DataFrame({"item": [f"p{k % 20}" for k in range(40)], "annotator": ["a"] * 20 + ["b"] * 20,
+                          "label": [words[k % 5] for k in range(40)]})  # fmt: skip
+    with pytest.raises(DataError, match="their numbers suggest codes=") as refused:
+        assay.read(frame)
+    codes = refused.value.advised["codes"]
+    assert codes == {"9: top 15%": "9", "8: accept, good paper": "8", "9": "9", "8": "8", "7": "7"}
+    read = assay.read(frame, codes=codes, scale="1-10")
+    assert sorted(read.labels["label"].unique()) == [7, 8, 9]

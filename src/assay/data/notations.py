@@ -36,6 +36,9 @@ _DAY_OF_MONTH = re.compile(rf"(?P<day>\d{{1,2}})(?P<point>\.?)[-/ ]*(?P<month>{_
 _WORDED = re.compile(r"([+-]?\d+)\s*(?:[=:.)\]–—-]\s*|(?=[(+]))(\(?[^\W\d_][^\d<]*|\+)")
 """A whole number and its meaning: ``1 = never``, ``5 (very much)``, ``2. agree``; and ``3+``, as pathologists write."""
 
+_EXPLAINED = re.compile(r"([+-]?\d+)\s*[=:]\s+([^\W\d_][^<]*)")
+"""The same with numbers in the meaning: ``9: top 15% of the papers``."""
+
 _RANGE = re.compile(r"(\d+)\s*[-–]\s*(\d+)")
 _PAIR = re.compile(r"(\d+)([-/])(\d+)")
 
@@ -78,7 +81,9 @@ def number_before_words(labels: Iterable[str]) -> dict[str, str]:
 
     The result is empty if a number has several meanings, or a meaning several numbers.
     """
-    found = {label: parts for label in labels if (parts := _WORDED.fullmatch(label.strip())) is not None}
+    bare = {label: label.strip() for label in labels}
+    each = {label: _WORDED.fullmatch(text) or _EXPLAINED.fullmatch(text) for label, text in bare.items()}
+    found = {label: parts for label, parts in each.items() if parts is not None}
     found = {label: parts for label, parts in found.items() if not _DAY_OF_MONTH.fullmatch(label.strip())}
     numbers = {int(parts[1]) for parts in found.values()}
     meanings = {parts[0] if parts[2] == "+" else parts[2].strip("() ").lower() for parts in found.values()}
