@@ -343,3 +343,18 @@ def test_a_column_that_no_file_has_is_refused(tmp_path: Path):
     with pytest.raises(assay.errors.DataError, match="column 'nosuch' is not in the files; it has id, worker, stars"):
         assay.read(files, item="id", annotator="nosuch", label="stars")
     assert assay.read(files, item="id", annotator="worker", label="stars").humans == ("ann", "bob")
+
+
+def test_columns_of_lists_name_nobody_and_numbered_excerpts_are_the_items():
+    """A codebook's codes in cells next to a column that comes again: the pair identified rows and was asked about."""
+    rng = np.random.default_rng(5)
+    names = ["anger", "coping", "faith", "family", "hope", "money", "sleep", "work"]
+
+    def cell() -> str:
+        return "; ".join(rng.permutation(names)[: rng.integers(0, 4)]) or "none"
+
+    rows = [(f"E{k:04d}", f"P{k % 22:02d}", f"I said something about it {k}", cell(), cell()) for k in range(180)]
+    table = pl.DataFrame(rows, schema=["excerpt", "interviewee", "text", "Anna", "Birgit"], orient="row")
+    first = choices_of(table)[0]
+    assert (first["item"], first["scale"], [*first["columns"]]) == ("excerpt", "several", ["Anna", "Birgit"])
+    assert assay.read(table, **first).criteria == tuple(names)

@@ -78,6 +78,7 @@ class KeySearch(TableSearch):
                 v.share_filled > LEAST_FILLED and 2 <= v.n_values <= LARGEST_ENTITY * rows and not v.dates
                 and (v.values is None or v.whole) and v.name != self.stated.label and v.name not in self._probabilities
                 and v.name not in self.excluded and not MEASURE.fullmatch(self.plain[v.name])
+                and not v.lists_labels
             )
         ]  # fmt: skip
         fits.sort(key=lambda v: (v.name not in stated, -self._entity_rank(v)))

@@ -504,7 +504,10 @@ class WideSearch(LongSearch):
         unique = [n for n in named if self.views[n].unique]
         exact = [n for n in unique if self.plain[n] in ("item", "item id", "id")]
         if exact or len(unique) == 1:
-            return (exact or unique)[0]
+            chosen = (exact or unique)[0]
+            # A text names the item, too, but numbers such as E0001 are what other files have.
+            codes = [n for n in self._identifiers() if self._numbers_items(n)] if self.views[chosen].spaced else []
+            return codes[0] if len(codes) == 1 else chosen
         if unique:
             ids = [n for n in unique if ID.search(self.plain[n])]
             return (ids or unique)[0]
@@ -515,6 +518,11 @@ class WideSearch(LongSearch):
         repeated = [n for n in named if self.views[n].is_text] if not self._keys else []
         found = texts or self._identifiers() or repeated or odd
         return found[0] if found else None
+
+    def _numbers_items(self, name: str) -> bool:
+        """Whether a column of text numbers the items: ``E0001``, ``E0002``."""
+        view = self.views[name]
+        return view.is_text and not view.spaced and bool(view.distinct.str.contains(r"^[\p{L}_-]{1,10}\d+$").all())
 
     def _identifiers(self) -> list[str]:
         """The columns with a different short text in each row, by any name; numbers only if named as ids."""
