@@ -743,3 +743,17 @@ def test_judge_next_to_rows_of_people_can_describe_the_items(tmp_path: Path, rng
     # Lengths are not on the scale of the labels.
     other = pl.read_csv(path).with_columns(pl.col("gpt4_label") * 17).rename({"gpt4_label": "gpt4_length"})
     assert assay.read(other).judges == ()
+
+
+def test_runs_of_a_judge_are_repeats_of_its_column():
+    rows = [(f"E{k:03d}", run, 1 + (k + (run == 2 and k % 4 == 0)) % 5) for k in range(40) for run in (1, 2, 3)]
+    table = pl.DataFrame(rows, schema=["excerpt", "run", "gpt-4o"], orient="row")
+    with pytest.raises(DataError) as asked:
+        assay.read(table)
+    said, options = asked.value.choices[0]
+    assert said == "'run' numbers repeated answers"
+    for given in (options, {"item": "excerpt", "repeat": "run", "judges": ["gpt-4o"]}):
+        labels = assay.read(table, **given)
+        assert (labels.judges, labels.n_items, labels.has_repeats, len(labels)) == (("gpt-4o",), 40, True, 120)
+    others = [options for _, options in asked.value.choices if options.get("annotator") == "run"]
+    assert [one.get("layout") for one in others] == ["long"]

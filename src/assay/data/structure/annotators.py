@@ -376,7 +376,9 @@ class AnnotatorSearch(KeySearch):
             who = alone[:1]
         else:
             who = [n for n in numbered if not self._is_extra(n, "criterion")]
-            choices += [choice for name in who for choice in self._choices(name, key)]
+            of_runs = self._runs_of_a_judge(item, numbered, labels if several is None else [])
+            named = [choice for name in who for choice in self._choices(name, key)]
+            choices += [*of_runs, *((said, {"layout": "long", **more} if of_runs else more) for said, more in named)]
             given, unsure = self._labels(RowKey(key[0], tuple(key[1:])))
             if given and unsure is None:
                 whole = [n for n in self.views if n in key]
@@ -385,6 +387,14 @@ class AnnotatorSearch(KeySearch):
             elif who:
                 choices.append((words.name_no_annotators(numbered), {}))
         self.questions.append(Doubt(words.no_annotator_named(key, who), tuple(choices)))
+
+    def _runs_of_a_judge(self, item: Sequence[str], numbered: Sequence[str], labels: Sequence[str]) -> list[Choice]:
+        """The reading in which a column numbers the runs of models, whose columns have their labels."""
+        runs = [n for n in numbered if self._is_extra(n, "repeat")]
+        if not labels or {*model_names(labels)} != {*labels} or not len(item) == len(runs) == len(numbered) == 1:
+            return []
+        options = {"layout": "wide", "item": item[0], "repeat": runs[0], "columns": [*labels], "judges": [*labels]}
+        return [(words.numbers_repeats(runs[0]), options)]
 
     def _rated(
         self, who: str, item: Sequence[str], labels: Sequence[str], criterion: str | None = None

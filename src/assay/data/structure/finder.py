@@ -105,6 +105,8 @@ class StructureSearch(WideSearch):
         if statistics := self._statistics():
             columns = tuple(Role(n, "unknown", "", v.examples(), "doubtful") for n, v in self.views.items())
             return Structure("long", columns, errors=(words.statistics(statistics),))
+        if shape is None and self._has_runs_of_columns():
+            shape = "wide"
         if shape == "wide":
             return self.wide()
         if shape == "transposed":
@@ -175,6 +177,14 @@ class StructureSearch(WideSearch):
             return stated
         self._check_copies()
         return replace(stated, columns=tuple(n for n in self.views if n in stated.people), label=None)
+
+    def _has_runs_of_columns(self) -> bool:
+        """Whether the user names columns as annotators, and the item and the repeat of each row."""
+        stated = self.stated
+        if stated.item is None or stated.repeat is None or stated.columns is not None or stated.label is not None:
+            return False
+        rows = [n for n in (stated.item, stated.criterion, stated.repeat) if n is not None]
+        return bool(stated.people) and {*stated.people, *rows} <= {*self.views} and not self._twice(rows)
 
     def _check_copies(self) -> None:
         """Refuse people with one label for each item whose rows differ in what is neither criterion nor repeat."""
