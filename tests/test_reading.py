@@ -952,11 +952,20 @@ def test_read_asks_whether_ids_match_loosely(tmp_path):
     assert alone(tmp_path, "1 2 3", "01 02 03", name="item", match="loose") == []
 
 
-@pytest.mark.parametrize("ids", ["x y z", "1.0 2.0 3.0"])
-def test_read_notes_files_without_common_item(tmp_path, ids):
-    found = alone(tmp_path, "1 2 3", ids, name="item")
-    first = ids.split()[0]
-    assert found == [f"no item is in two files: f0.csv has '1', f1.csv has '{first}'; items are joined by their ids"]
+@pytest.mark.parametrize("form", ["{}-run1", "{}_v2", "{}/0", "{}#gpt", "run1/{}", "gpt-4o:{}:2", "{}.0"])
+def test_ids_match_loosely_without_what_all_of_a_file_share(tmp_path, form):
+    own, other = ["q1", "q2", "q3"], [form.format(f"q{k}") for k in (1, 2, 3)]
+    with pytest.raises(DataError, match="3 of 3 match loosely"):
+        alone(tmp_path, " ".join(own), " ".join(other), name="item")
+    assert alone(tmp_path, " ".join(own), " ".join(other), name="item", match="loose") == []
+    # Marks that differ between ids are part of them.
+    apart = ["q1-run1", "q2-run2", "q3-run1"]
+    assert "no item is in two files" in alone(tmp_path, " ".join(own), " ".join(apart), name="item", match="loose")[0]
+
+
+def test_read_notes_files_without_common_item(tmp_path):
+    found = alone(tmp_path, "1 2 3", "x y z", name="item")
+    assert found == ["no item is in two files: f0.csv has '1', f1.csv has 'x'; items are joined by their ids"]
 
 
 @pytest.mark.parametrize("ids", [[1, 2, 3], ["1", "2", "3"], [1.0, 2.0, 3.0]])

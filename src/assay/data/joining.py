@@ -36,10 +36,24 @@ def _plain(ids: pl.Series) -> pl.Series:
     return text.str.replace_all(r"\b0+(\d)", "$1")
 
 
+def _without_shared(ids: pl.Series) -> pl.Series:
+    """Without the parts before the first and after the last mark that all ids share: ``run-q01_v2`` is ``q01``."""
+    texts = ids.drop_nulls().to_list()
+    start = re.sub(r"[^\W_]*$", "", _shared_start(texts))
+    end = re.sub(r"^[^\W_]*", "", _shared_start([text[::-1] for text in texts])[::-1])
+    return _plain(ids.str.strip_prefix(start).str.strip_suffix(end))
+
+
+def _shared_start(texts: Sequence[str]) -> str:
+    first, last = min(texts, default=""), max(texts, default="")
+    return first[: next((i for i, (a, b) in enumerate(zip(first, last, strict=False)) if a != b), len(first))]
+
+
 FORMS: Mapping[str, Callable[[pl.Series], pl.Series]] = {
     "spelling": _plain,
     "in brackets": lambda ids: _plain(ids.str.extract(r"[\[(]([^\[\]()]+)[\])]\s*$")),
     "without folder and suffix": lambda ids: _plain(ids.str.extract(r"([^/\\]+?)(?:\.[A-Za-z]\w{0,4})?$")),
+    "without what all share": _without_shared,
     "the number": lambda ids: ids.str.extract(r"(\d+)\D*$").str.replace(r"^0+(\d)", "$1"),
 }
 """How an id is compared, by its name in words."""

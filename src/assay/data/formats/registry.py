@@ -371,8 +371,9 @@ class ReadSettings(FrameSettings, FormatSettings):
         "exact",
         "How item ids of several files match.",
         details="Without an exact match, `loose` also matches ids that differ in case, punctuation or leading zeros, "
-        "`How helpful? [Answer 1]` with `Answer 1`, paths with names of files, and numbered ids by their number; "
-        "also a single criterion that files call by different names; `reading` shows the matches.",
+        "`How helpful? [Answer 1]` with `Answer 1`, paths with names of files, ids with a prefix or suffix that all of "
+        "a file share, such as `-run1`, and numbered ids by their number; also a single criterion that files call by "
+        "different names. `reading` shows the matches.",
     )
     what: Literal["labels", "votes", "triplets", "outputs", "spans"] = option(
         "labels",
