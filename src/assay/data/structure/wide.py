@@ -63,6 +63,10 @@ _NO_IDENTIFIER: tuple[RoleKind | None, ...] = (
 )
 
 
+LEAST_CONSTANT = 20
+"""Rows from which a column with one value has no labels; of fewer items, an annotator can give all the same."""
+
+
 class WideSearch(LongSearch):
     """Finds the structure of a table with one row per item."""
 
@@ -202,9 +206,20 @@ class WideSearch(LongSearch):
         averages = [n for n in unknown if AVERAGE.fullmatch(self.plain[n]) and n not in self.stated.people
                     and not self.views[n].whole and not model_names([n])]  # fmt: skip
         roles.update(dict.fromkeys(averages, ("computed", "by name")))
-        return [n for n in unknown
-                if self.views[n].could_be_labels and not self._counts_rows(n) and n not in averages
-                and (n in self.stated.people or not ENDS_IN_ID.search(self.plain[n]))]  # fmt: skip
+        could = [n for n in unknown
+                 if self.views[n].could_be_labels and not self._counts_rows(n) and n not in averages
+                 and (n in self.stated.people or not ENDS_IN_ID.search(self.plain[n]))]  # fmt: skip
+        apart = self._only_values(could)
+        roles.update(dict.fromkeys(apart, ("item column", "one value that no other column contains")))
+        return [n for n in could if n not in apart]
+
+    def _only_values(self, names: Sequence[str]) -> list[str]:
+        """Columns of one value in all rows, which no other of these columns contains, next to columns that vary."""
+        cells = {n: {*map(str, self.views[n].distinct.to_list())} for n in names}
+        varied = {one for n in names if len(cells[n]) > 1 for one in cells[n]}
+        known = {*self.stated.people, *human_names(names), *model_names(names)}
+        many = [n for n in names if varied and self.views[n].filled >= LEAST_CONSTANT and n not in known]
+        return [n for n in many if len(cells[n]) == 1 and not cells[n] & varied]
 
     def _counts_rows(self, name: str) -> bool:
         """Whether a column has the numbers of so many rows, as labels have not by chance."""
