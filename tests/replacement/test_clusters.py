@@ -71,6 +71,37 @@ def test_dependent_items_of_a_column_are_a_caution() -> None:
     assert clustered.document_effect is None
 
 
+def test_prefixes_of_independent_items_are_no_caution() -> None:
+    """Six documents of 20 items whose errors are independent were "equivalent to 45 items" in every study."""
+    said = []
+    for seed in range(12):
+        rng = np.random.default_rng(seed)
+        truth = rng.normal(3, 1, 120)
+        labels = np.clip(np.round(truth + rng.normal(0, 0.7, (4, 120))), 1, 5).astype(int)
+        frame = pl.DataFrame({
+            "item": [f"doc{k // 20:02d}_{k % 20:02d}" for k in range(120)] * 4,
+            "annotator": np.repeat(["judge", "a", "b", "c"], 120), "label": labels.ravel(),
+        })  # fmt: skip
+        test = assay.alt_test(assay.Annotations.from_frame(frame, judges=["judge"], scale="1-5"), "judge", epsilon=0.15)
+        effect = test.document_effect
+        assert effect is not None
+        assert (effect.n_stems, effect.n_items, effect.column) == (6, 120, "")
+        said.append(effect.design)
+        assert "Caution" not in test.summary() or not effect.by_chance
+    assert np.mean(said) == pytest.approx(1, abs=0.25)  # half a cluster of identical items added made it 2.7
+    # Four equal items of each of 30 documents are 30 items.
+    rng = np.random.default_rng(0)
+    labels = np.repeat(
+        np.clip(np.round(rng.normal(3, 1, 30) + rng.normal(0, 0.7, (4, 30))), 1, 5).astype(int), 4, axis=1
+    )
+    items = [f"doc{k // 4:02d}_{k % 4}" for k in range(120)] * 4
+    frame = frame.with_columns(label=pl.Series(labels.ravel()), item=pl.Series(items))
+    test = assay.alt_test(assay.Annotations.from_frame(frame, judges=["judge"], scale="1-5"), "judge", epsilon=0.15)
+    assert test.document_effect is not None
+    assert test.document_effect.design == pytest.approx(4, abs=0.1)
+    assert "Caution: 120 item ids share 30 prefixes; design effect" in test.summary()
+
+
 def test_clusters_rejects_unknown_column() -> None:
     with pytest.raises(
         assay.errors.DataError, match="item column 'documnet' is not in the table of items; did you mean 'document'"
@@ -202,7 +233,9 @@ def test_clusters_with_too_few_items_are_undecided():
 )
 def test_best_p_requires_ten_and_more_than_one_effective_cluster(n_clusters, share, design, shown) -> None:
     counts = np.array([[[12.0, 6.0, 2.0]]])  # 20 items
-    found = decision.Clustering(np.ones(1), np.array([share]), np.array([design]), np.array([n_clusters]))
+    found = decision.Clustering(
+        np.ones(1), np.array([share]), np.array([design]), np.array([design]), np.array([n_clusters])
+    )
     p, reverse = decision.best_p(counts, 0.1, found)
     if shown:
         wanted = robust_p(counts, 0.1, np.array([design]), np.array([20 * share - 1]))

@@ -301,23 +301,28 @@ class AltTest(Result):
         """The effect of shared prefixes of item ids on the tests, or of the item column with the largest one.
 
         None if clusters are given, or without such prefixes and without an item column whose effect is larger than
-        that of chance (at 5% for all columns).
+        that of chance (at 5% for all columns and prefixes together).
         """
         table = self.win_counts.table
         if table.settings.clusters is not None or table.ratings.in_chunks or not self.n_annotators:
             return None
         stem, groups = None if table.documents is None else table.documents.stem.codes, table.grouped_items
         each = [effect for name, codes in groups.items() if (effect := self._effect_of(codes, name)) is not None]
-        p = [float(chdtrc(one.n_stems - 1, one.design * (one.n_stems - 1))) for one in each]
-        found = [one for one, level in zip(each, p, strict=True) if level < CHANCE / len(groups)]
-        best = max(found, key=lambda effect: effect.design, default=None)
         of_ids = None if stem is None else self._effect_of(stem.astype(np.int64), "")
-        return best if best is not None and (of_ids is None or best.design >= of_ids.design) else of_ids
+        tried = len(groups) + (of_ids is not None)
+        found = [one for one in each if one.p < CHANCE / tried]
+        best = max(found, key=lambda effect: effect.design, default=None)
+        if of_ids is not None and of_ids.p >= CHANCE / tried:
+            of_ids = replace(of_ids, by_chance=True)
+        known = of_ids is not None and not of_ids.by_chance
+        if best is None or (of_ids is not None and known and of_ids.design > best.design):
+            return of_ids
+        return best
 
     def _effect_of(self, codes: Ints, column: str) -> DocumentEffect | None:
         """The effect of groups of items; None where each annotator has items of one group."""
-        design = self.win_counts.clustering_by(codes).design
-        known = design[~np.isnan(design)]
+        effect = self.win_counts.clustering_by(codes).effect
+        known = effect[~np.isnan(effect)]
         if not len(known):
             return None
         return DocumentEffect(int(codes.max()) + 1, len(codes), float(known.mean()), column)
@@ -549,12 +554,20 @@ class DocumentEffect:
         The variance of the comparison with annotators over that of independent items.
     column : str
         The item column, such as that of documents; empty for prefixes of item ids.
+    by_chance : bool
+        Whether an effect of this size is not significant.
     """
 
     n_stems: int
     n_items: int
     design: float
     column: str = ""
+    by_chance: bool = False
+
+    @property
+    def p(self) -> float:
+        """The p-value of no effect: χ² of the number of groups minus one."""
+        return float(chdtrc(self.n_stems - 1, self.design * (self.n_stems - 1)))
 
 
 CHANCE = 0.05

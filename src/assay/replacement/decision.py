@@ -92,6 +92,8 @@ class Clustering:
         Effective clusters per item: one cluster of 60 items and nine of five count less than ten.
     design : float
         The design effect of the verdict's test; see `clustering_of`. NaN if a class lies in a single cluster.
+    effect : float
+        The design effect as observed. NaN if a class lies in a single cluster.
     n_clusters : int
         The number of clusters.
     """
@@ -99,11 +101,14 @@ class Clustering:
     inflation: Floats
     share: Floats
     design: Floats
+    effect: Floats
     n_clusters: Ints
 
     def part(self, which: Ints) -> Clustering:
         """Return the values of some of the groups."""
-        return Clustering(self.inflation[which], self.share[which], self.design[which], self.n_clusters[which])
+        return Clustering(
+            self.inflation[which], self.share[which], self.design[which], self.effect[which], self.n_clusters[which]
+        )
 
 
 def clustering_of(counts: Floats, group: Ints, cluster: Ints, sign: Ints, shares: Floats | None) -> Clustering:
@@ -160,7 +165,8 @@ def clustering_of(counts: Floats, group: Ints, cluster: Ints, sign: Ints, shares
         effective = adds.sum(axis=0) ** 2 / (adds**2).sum(axis=0)
         _, error, _ = t_parts(counts)
         inflation = np.where(is_flat(error), 1.0, np.sqrt(robust) / error)
-        return Clustering(inflation, effective / n.sum(axis=1), np.where(alone, np.nan, design), number)
+        design, effect = (np.where(alone, np.nan, one) for one in (design, effect))
+        return Clustering(inflation, effective / n.sum(axis=1), design, effect, number)
 
 
 def t_parts(counts: Floats) -> tuple[Floats, Floats, Floats]:

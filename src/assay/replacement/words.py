@@ -459,8 +459,8 @@ def document_effect(effect: DocumentEffect) -> str:
         of = f"items share {{:,}} values of “{effect.column}”"
         remedy = f"Set clusters='{effect.column}' (--clusters {effect.column})."
     shared = f"{effect.n_items:,} {of.format(effect.n_stems)}; design effect {number(effect.design)}"
-    if effect.design < LARGE_EFFECT:
-        return f"{shared}."
+    if effect.design < LARGE_EFFECT or effect.by_chance:
+        return f"{shared}{', not significant' if effect.design >= LARGE_EFFECT else ''}."
     return f"Caution: {shared}, equivalent to {effect.n_items / effect.design:,.0f} independent items. {remedy}"
 
 
@@ -480,7 +480,7 @@ def summary(test: AltTest) -> str:
         lines += [f"Notes: {one}." for one in notes(test)]
         lines.append(f"Notes, exploratory: {margins(test)}.")
         effect = test.document_effect
-        if effect is not None and effect.design >= LARGE_EFFECT and s.clusters is None:
+        if effect is not None and effect.design >= LARGE_EFFECT and not effect.by_chance and s.clusters is None:
             lines.append(document_effect(effect))
     return "\n".join([*lines, *test.run.closing()])
 
