@@ -103,6 +103,8 @@ class LongSearch(AnnotatorSearch):
         names = self.views[key.who].distinct.to_list()
         if not labels or not names or not self._is_system(key.who) or self.stated.annotator is not None:
             return False
+        if {*names} <= self.stated.people:
+            return False  # the user says that they answered
         return bool(model_names(names)) and not any(map(is_human, names))
 
     def _ask_judges_or_systems_of_rows(
