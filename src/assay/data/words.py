@@ -706,6 +706,8 @@ def labels_on_another_scale(
         how = f" (from {own[0]:g}-{own[1]:g} to 0-100: {_PERCENT / (own[1] - own[0]):g} · {shift})"
     elif own is not None and not top and 0 <= own[0] < own[1] <= 1 and own != (0, 1):
         how = ". If it is the probability of one label, write the annotators' labels as 1 (this label) and 0 instead"
+    if reason == OTHER_NAME:
+        return f"'{name}' {kind}, but {reason}: name it as they are, or list all columns with columns=[...]{end}"
     return f"'{name}' {kind}, but its column holds {reason}: write its labels as the annotators do{how}{end}"
 
 
