@@ -511,7 +511,8 @@ class Annotations:
         how : {"error", "first", "last", "mean", "majority", "each"}
             ``error`` refuses a table with repeats; ``first`` and ``last`` select one; ``mean`` averages
             (numeric scales; an annotator then appears more reliable than a single answer is);
-            ``majority`` selects the most frequent, the earliest if tied (a tie for votes on different sides);
+            ``majority`` selects the most frequent, the earliest if tied (a tie for votes on different sides, also
+            for votes on a pair in both orders, which are one drawn vote otherwise);
             ``each`` makes every repeat a separate annotator, named ``m1 (repeat 2)``.
 
         Raises
@@ -520,7 +521,7 @@ class Annotations:
             For an unknown rule, for repeats without a rule, for the mean of labels that are not numbers.
         """
         one_of("repeats", how, get_args(Repeats))
-        if (votes := self.with_one_vote).labels is not self.labels:
+        if (votes := self._one_vote(ties=True) if how == "majority" else self.with_one_vote).labels is not self.labels:
             return votes.resolve_repeats(how)
         if not self.has_repeats:
             if "repeat" not in self.labels.columns:
@@ -560,10 +561,19 @@ class Annotations:
 
     @cached_property
     def with_one_vote(self) -> Annotations:
-        """The table with one vote where an annotator compared two texts in both orders.
+        """The table with one vote where an annotator compared two texts in both orders: that of a drawn order.
 
-        It is the common side of the two votes, with the weaker grade, or a tie if they name different sides (Zheng et
-        al. 2023, *Judging LLM-as-a-judge*, section 3.4). Other tables are returned unchanged.
+        The order of a judge is drawn for each item, that of a person for each item and person, by their names. A drawn
+        vote compares with the votes of those who saw one order; ties made of different votes would not. Other tables
+        are returned unchanged.
+        """
+        return self._one_vote(ties=False)
+
+    def _one_vote(self, *, ties: bool) -> Annotations:
+        """Votes in both orders as one: of a drawn order, or their common side and a tie if they differ.
+
+        The common side has the weaker grade. Ties are the convention of Zheng et al. (2023), *Judging LLM-as-a-judge*,
+        section 3.4.
         """
         votes = all(isinstance(scale, Preference) for scale in self.scales.values())
         if "order" not in self.conditions or not votes or not self.labels["label"].dtype.is_numeric():
@@ -572,23 +582,49 @@ class Annotations:
         if not self.labels.select(key).is_duplicated().any():
             return self
         low, high = (getattr(pl.col("label"), end)().over(key) for end in ("min", "max"))
-        several = pl.len().over(key) > 1
-        side = _common_side(low, high).cast(self.labels["label"].dtype)
-        shown = [name for name in ("order", "position") if name in self.labels.columns]
-        joined = self.labels.with_columns(
-            pl.when(several).then(side).otherwise(pl.col("label")).alias("label"),
-            *(pl.when(~several).then(pl.col(name)).alias(name) for name in shown),
-            _apart=several & (low < high),
-            _several=several,
-        ).unique(key, keep="first", maintain_order=True)
-        apart = int(joined["_apart"].sum())
-        counts = joined.filter(pl.col("_several")).group_by("annotator", maintain_order=True).agg(
+        marked = self.labels.with_columns(_several=pl.len().over(key) > 1, _apart=low < high)
+        if ties:
+            several = pl.col("_several")
+            side = _common_side(low, high).cast(self.labels["label"].dtype)
+            shown = [name for name in ("order", "position") if name in self.labels.columns]
+            marked = marked.with_columns(
+                pl.when(several).then(side).otherwise(pl.col("label")).alias("label"),
+                *(pl.when(~several).then(pl.col(name)).alias(name) for name in shown),
+            )
+        else:
+            marked = self._of_drawn_order(marked)
+        joined = marked.unique(key, keep="first", maintain_order=True)
+        counts = joined.filter("_several").group_by("annotator", maintain_order=True).agg(
             pl.len(), pl.col("_apart").sum())  # fmt: skip
-        counted = {str(name): (int(pairs), int(ties)) for name, pairs, ties in counts.rows()}
-        note = f"votes in both orders: {len(self.labels) - joined.height:,} pairs of votes count as one"
-        note += f", {apart:,} of them with different votes as ties" if apart else ""
+        counted = {str(name): (int(pairs), int(apart)) for name, pairs, apart in counts.rows()}
+        apart = sum(n for _, n in counted.values())
+        note = words.one_vote(len(self.labels) - joined.height, apart, ties=ties)
         reading = replace(self.reading.add_notes(note), as_one_vote=counted)
         return replace(self, labels=joined.drop("_apart", "_several"), reading=reading)
+
+    @property
+    def in_one_order(self) -> Annotations:
+        """The labels in one drawn order, if an annotator labelled an item in several (see ``with_one_vote``)."""
+        if "order" not in self.conditions:
+            return self
+        return replace(self, labels=self._of_drawn_order(self.labels))
+
+    def _of_drawn_order(self, labels: pl.DataFrame) -> pl.DataFrame:
+        """The labels of each item and annotator in one of their orders.
+
+        The first system of a pair is often the better one, so that in one order a choice of the first position would be
+        a choice of the better system. Judges and people draw separately, and so does each person: in a common order,
+        a judge that always chooses the first text would agree with people who prefer it a little.
+        """
+        key = [c for c in ("item", "annotator", "criterion") if c in labels.columns]
+        several = labels.filter(pl.col("order").n_unique().over(key) > 1).select("item", "annotator").unique()
+        judges = set(self.judges)
+        lots = [_lot(item if name in judges else f"{item}\0{name}") for item, name in several.iter_rows()]
+        drawn = several.with_columns(_lot=pl.Series(lots, dtype=pl.UInt64))
+        there = labels.join(drawn, on=["item", "annotator"], how="left", maintain_order="left")
+        rank, number = pl.col("order").rank("dense").over(key), pl.col("order").n_unique().over(key)
+        chosen = pl.col("_lot").is_null() | (rank - 1 == pl.col("_lot") % number)
+        return there.filter(chosen).drop("_lot")
 
     def each_repeat(self, judges: Sequence[str] | None, how: Repeats) -> tuple[Annotations, list[str]]:
         """Return a table in which every repeat is an annotator, if ``how`` is ``each``, and the judges to test.
@@ -776,6 +812,11 @@ def from_frame(frame: Any, settings: FrameSettings) -> Annotations:
         where = made.labels.with_columns(_row=parts.rows)
         raise DataError(f"{made.reading.source}: {duplicate_words(where, key)}")
     return made._move_attributes([c for c in made.labels.columns if c not in (*KEY, "label")])
+
+
+def _lot(name: str) -> int:
+    """A number drawn for a name, the same in every part of a table."""
+    return int.from_bytes(hashlib.blake2b(name.encode("utf-8", "surrogatepass"), digest_size=8).digest(), "little")
 
 
 def _common_side(low: pl.Expr, high: pl.Expr) -> pl.Expr:

@@ -256,7 +256,7 @@ class Reading:
     """Annotators without names that are called by the place of their labels, in a list or among the rows of an item."""
     as_one_vote: Mapping[str, tuple[int, int]] = field(default_factory=dict)
     """Annotators whose votes in both orders of a pair count as one: the number of pairs, and of those with different
-    votes, which are ties."""
+    votes."""
     with_items: bool = False
     """Whether the table of items is that of the source: its items without a label belong to the study."""
     listed: tuple[str, ...] = ()

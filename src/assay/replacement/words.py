@@ -320,17 +320,21 @@ def places_note(test: AltTest) -> list[str]:
 
 
 def orders_note(test: AltTest) -> list[str]:
-    """Return how many votes of the judge in both orders are ties, if they differ; annotators may have voted in one."""
+    """Return how the judge's votes in both orders count, and how many differ; nothing if none differs."""
     table = test.win_counts.table
-    pairs, ties = table.reading.as_one_vote.get(test.judge, (0, 0))
-    if not ties:
+    pairs, apart = table.reading.as_one_vote.get(test.judge, (0, 0))
+    if not apart:
         return []
-    found = (
-        f"its votes on {pairs:,} pairs in both orders count as one vote each, and as a tie on the {ties:,} "
-        f"({100 * ties / pairs:.0f}%) on which they differ"
-    )
+    found = f"its votes on {pairs:,} pairs in both orders count as one vote each, "
+    share = f"{apart:,} ({100 * apart / pairs:.0f}%)"
+    if table.settings.repeats != "majority":
+        return [f"{found}in an order that is drawn for each pair; they differ on {share}"]
+    found += f"and as a tie on the {share} on which they differ"
     if not any(name in table.reading.as_one_vote for name in table.humans):
-        found += "; annotators voted in one order and have no such ties, which lowers its agreement with them"
+        found += (
+            "; annotators voted in one order and have no such ties, which lowers its agreement with them; with another "
+            "rule for repeated labels, an order is drawn"
+        )
     return [found]
 
 

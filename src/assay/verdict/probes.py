@@ -318,7 +318,7 @@ class _ProbedTable:
 
     def __init__(self, labels: Annotations, judges: Sequence[str], settings: ProbeSettings) -> None:
         self.labels, self.settings = labels, settings
-        self.one_order = _one_order(labels)
+        self.one_order = labels.in_one_order
         self.items: list[str] = labels.items["item"].to_list()
         clusters = None if settings.clusters is None else cluster_codes(labels, settings.clusters)
         self.units = Units.of(len(self.items), clusters, width=64)
@@ -461,22 +461,6 @@ class _ProbedTable:
         for row, one in zip(found.shares.iter_rows(named=True), found.row_estimates(), strict=False):
             yield ProbeMeasure.of("position", f"share of choices of the {row['place']} position", one, row["chance"],
                                   one.p(row["chance"]), n=row["n"])  # fmt: skip
-
-
-def _one_order(labels: Annotations) -> Annotations:
-    """Each rater's labels in one order, if pairs were shown in several: the others are not repeats.
-
-    The order is drawn for each item. The first system of a pair is often the better one, so that in one order a choice
-    of the first position would be a choice of the better system.
-    """
-    if "order" not in labels.conditions:
-        return labels
-    key = [c for c in ("item", "annotator", "criterion") if c in labels.labels.columns]
-    items = labels.labels["item"].unique().sort()
-    lot = pl.DataFrame({"item": items, "_lot": np.random.default_rng(0).integers(0, 1 << 30, len(items))})
-    there = labels.labels.join(lot, on="item", how="left", maintain_order="left")
-    rank, number = pl.col("order").rank("dense").over(key), pl.col("order").n_unique().over(key)
-    return replace(labels, labels=there.filter(rank - 1 == pl.col("_lot") % number).drop("_lot"))
 
 
 def _decide_faults(rows: Sequence[ProbeRow], settings: ProbeSettings) -> tuple[ProbeRow, ...]:
