@@ -35,6 +35,7 @@ from assay.data.names import (
 from assay.data.scales import Interval, Label, Preference, Scale, scale_named
 from assay.data.structure.probabilities import PREFIXES, probability_columns
 from assay.data.structure.role_names import confidences
+from assay.data.structure.vote_rows import common_side, one_vote, scores_on_pairs
 from assay.errors import PANDAS, DataError, DesignError, counted, listing, no_attribute, require_packages, unknown
 from assay.estimation.options import one_of, question_of_two
 from assay.reporting.tables import printable
@@ -321,7 +322,9 @@ class Annotations:
         found = [c for c in self.criteria if self.scale_of(c).kind in kinds]
         return self.where(criterion=found) if 0 < len(found) < len(self.criteria) else self
 
-    def join(self, other: Annotations, match: Match = "exact") -> Annotations:
+    def join(
+        self, other: Annotations, match: Match = "exact", *, scored: str | None = None, sources: str | None = None
+    ) -> Annotations:
         """Return the labels of two tables of the same items as one: of people from a form, and of a model from a file.
 
         Each table has been read in its own layout.
@@ -331,6 +334,9 @@ class Annotations:
         other : Annotations
         match : {"exact", "loose"}
             How item ids match; ``loose`` as in `assay.read`.
+        scored, sources : str, optional
+            Columns of systems and of what their outputs answer in ``other``, whose scores become votes on the pairs of
+            this table's votes.
 
         Raises
         ------
@@ -347,6 +353,8 @@ class Annotations:
         >>> people.join(judge).judges
         ('gpt',)
         """
+        if scored is not None and sources is not None:
+            other = scores_on_pairs(self, other, scored, sources)
         made = joined(self, other, match)
         rest = made.pop("unlabelled")
         table: Annotations = Annotations.from_frame(made.pop("frame"), **made)
@@ -550,7 +558,7 @@ class Annotations:
             most = label.unique(maintain_order=True).filter(often == often.max())
             label = most.first()
             if all(isinstance(s, Preference) for s in self.scales.values()):
-                label = _common_side(most.min(), most.max())
+                label = common_side(most.min(), most.max())
         kept = group.agg(label)
         return replace(
             self,
@@ -563,68 +571,19 @@ class Annotations:
     def with_one_vote(self) -> Annotations:
         """The table with one vote where an annotator compared two texts in both orders: that of a drawn order.
 
-        The order of a judge is drawn for each item, that of a person for each item and person, by their names. A drawn
-        vote compares with the votes of those who saw one order; ties made of different votes would not. Other tables
-        are returned unchanged.
+        A drawn vote compares with the votes of those who saw one order; ties made of different votes would not. Other
+        tables are returned unchanged.
         """
         return self._one_vote(ties=False)
 
     def _one_vote(self, *, ties: bool) -> Annotations:
-        """Votes in both orders as one: of a drawn order, or their common side and a tie if they differ.
-
-        The common side has the weaker grade. Ties are the convention of Zheng et al. (2023), *Judging LLM-as-a-judge*,
-        section 3.4.
-        """
-        votes = all(isinstance(scale, Preference) for scale in self.scales.values())
-        if "order" not in self.conditions or not votes or not self.labels["label"].dtype.is_numeric():
+        """Votes in both orders as one: of a drawn order, or their common side and a tie if they differ."""
+        made = one_vote(self, ties=ties)
+        if made is None:
             return self
-        key = [k for k in (*KEY, *self.conditions) if k in self.labels.columns and k != "order"]
-        if not self.labels.select(key).is_duplicated().any():
-            return self
-        low, high = (getattr(pl.col("label"), end)().over(key) for end in ("min", "max"))
-        marked = self.labels.with_columns(_several=pl.len().over(key) > 1, _apart=low < high)
-        if ties:
-            several = pl.col("_several")
-            side = _common_side(low, high).cast(self.labels["label"].dtype)
-            shown = [name for name in ("order", "position") if name in self.labels.columns]
-            marked = marked.with_columns(
-                pl.when(several).then(side).otherwise(pl.col("label")).alias("label"),
-                *(pl.when(~several).then(pl.col(name)).alias(name) for name in shown),
-            )
-        else:
-            marked = self._of_drawn_order(marked)
-        joined = marked.unique(key, keep="first", maintain_order=True)
-        counts = joined.filter("_several").group_by("annotator", maintain_order=True).agg(
-            pl.len(), pl.col("_apart").sum())  # fmt: skip
-        counted = {str(name): (int(pairs), int(apart)) for name, pairs, apart in counts.rows()}
-        apart = sum(n for _, n in counted.values())
-        note = words.one_vote(len(self.labels) - joined.height, apart, ties=ties)
-        reading = replace(self.reading.add_notes(note), as_one_vote=counted)
-        return replace(self, labels=joined.drop("_apart", "_several"), reading=reading)
-
-    @property
-    def in_one_order(self) -> Annotations:
-        """The labels in one drawn order, if an annotator labelled an item in several (see ``with_one_vote``)."""
-        if "order" not in self.conditions:
-            return self
-        return replace(self, labels=self._of_drawn_order(self.labels))
-
-    def _of_drawn_order(self, labels: pl.DataFrame) -> pl.DataFrame:
-        """The labels of each item and annotator in one of their orders.
-
-        The first system of a pair is often the better one, so that in one order a choice of the first position would be
-        a choice of the better system. Judges and people draw separately, and so does each person: in a common order,
-        a judge that always chooses the first text would agree with people who prefer it a little.
-        """
-        key = [c for c in ("item", "annotator", "criterion") if c in labels.columns]
-        several = labels.filter(pl.col("order").n_unique().over(key) > 1).select("item", "annotator").unique()
-        judges = set(self.judges)
-        lots = [_lot(item if name in judges else f"{item}\0{name}") for item, name in several.iter_rows()]
-        drawn = several.with_columns(_lot=pl.Series(lots, dtype=pl.UInt64))
-        there = labels.join(drawn, on=["item", "annotator"], how="left", maintain_order="left")
-        rank, number = pl.col("order").rank("dense").over(key), pl.col("order").n_unique().over(key)
-        chosen = pl.col("_lot").is_null() | (rank - 1 == pl.col("_lot") % number)
-        return there.filter(chosen).drop("_lot")
+        return replace(
+            self, labels=made.labels, reading=replace(self.reading.add_notes(made.note), as_one_vote=made.counted)
+        )
 
     def each_repeat(self, judges: Sequence[str] | None, how: Repeats) -> tuple[Annotations, list[str]]:
         """Return a table in which every repeat is an annotator, if ``how`` is ``each``, and the judges to test.
@@ -812,16 +771,6 @@ def from_frame(frame: Any, settings: FrameSettings) -> Annotations:
         where = made.labels.with_columns(_row=parts.rows)
         raise DataError(f"{made.reading.source}: {duplicate_words(where, key)}")
     return made._move_attributes([c for c in made.labels.columns if c not in (*KEY, "label")])
-
-
-def _lot(name: str) -> int:
-    """A number drawn for a name, the same in every part of a table."""
-    return int.from_bytes(hashlib.blake2b(name.encode("utf-8", "surrogatepass"), digest_size=8).digest(), "little")
-
-
-def _common_side(low: pl.Expr, high: pl.Expr) -> pl.Expr:
-    """The weaker grade of votes between ``low`` and ``high`` on one side; a tie, 0, if they are on several."""
-    return pl.when(low > 0).then(low).when(high < 0).then(high).otherwise(0).alias("label")
 
 
 def _are_among(column: pl.Series, wanted: Sequence[Any]) -> NDArray[np.bool_]:

@@ -154,14 +154,6 @@ def _repeat_rules(*, numeric: bool) -> str:
     return f"repeats='first', 'last'{mean}, 'majority' or 'each'"
 
 
-def one_vote(pairs: int, apart: int, *, ties: bool) -> str:
-    """Return the note on pairs of votes in both orders that count as one vote."""
-    note = f"votes in both orders: {pairs:,} pairs of votes count as one"
-    if not ties:
-        return f"{note}, in an order that is drawn for each pair" + (f"; {apart:,} of them differ" if apart else "")
-    return note + (f", {apart:,} of them with different votes as ties" if apart else "")
-
-
 def repeated_labels(found: Sequence[tuple[str, str, int]], *, numeric: bool) -> str:
     """Return the error for repeated labels without a rule; ``found`` has items, annotators and numbers of labels."""
     names, (item, annotator, n) = list(dict.fromkeys(name for _, name, _ in found)), found[0]

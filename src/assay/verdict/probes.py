@@ -14,6 +14,7 @@ import polars as pl
 from assay.data.annotations import Annotations, Repeats, digest_of_columns
 from assay.data.chunked.chunks import Chunks
 from assay.data.ratings import cluster_codes
+from assay.data.structure.vote_rows import in_one_order
 from assay.errors import DataError, DesignError, no_judge, unknown, unknown_judge
 from assay.estimation.intervals import Estimate, adjust_p
 from assay.estimation.options import Settings, level_option, option, question
@@ -318,7 +319,8 @@ class _ProbedTable:
 
     def __init__(self, labels: Annotations, judges: Sequence[str], settings: ProbeSettings) -> None:
         self.labels, self.settings = labels, settings
-        self.one_order = labels.in_one_order
+        shown = "order" in labels.conditions
+        self.one_order = replace(labels, labels=in_one_order(labels.labels, labels.judges)) if shown else labels
         self.items: list[str] = labels.items["item"].to_list()
         clusters = None if settings.clusters is None else cluster_codes(labels, settings.clusters)
         self.units = Units.of(len(self.items), clusters, width=64)
