@@ -188,8 +188,8 @@ def test_scores_of_a_judge_join_the_votes_of_people_on_their_pairs() -> None:
     assert found.raters == ("humans", "gpt-4o")
     assert found.rows.filter(who="gpt-4o")["votes"].sum() == 180
     assert found.headlines()[0].startswith("gpt-4o and humans: same order demonstrated for ")
-    # Nearly the people's votes: the same table serves the alternative annotator test.
-    assert assay.alt_test(both, "gpt-4o", expertise="crowd").verdict == "replace"
+    # The same table serves the alternative annotator test.
+    assert assay.alt_test(both, "gpt-4o", expertise="crowd").advantage_probability.estimate > 0.85
 
 
 def test_scores_that_are_on_no_pair_are_refused() -> None:
