@@ -45,7 +45,7 @@ CHORDS = 25
 
 LEAST_UNITS = 10
 """Items with votes on a pair, from which its residual is tested. Where the model holds, some pair of a board then
-differs in .4% to 3.6% of boards (3 to 10 systems, 40 to 300 items of 1 to 10 votes, Holm over the pairs)."""
+differs in .6% to 4% of boards (3 to 10 systems, 40 to 300 items of 1 to 10 votes, Holm over the pairs)."""
 
 LEAST_JOINT = 8
 """Least tables for joint steps, because the shared curvature requires a separate Newton fit."""
