@@ -114,3 +114,25 @@ def test_probes_use_an_order_that_is_drawn_by_item() -> None:
         "estimate"
     ]
     assert position > 0.75
+
+
+def test_statements_on_annotators_do_not_depend_on_the_judge() -> None:
+    """Whether annotators agree is decided within the same strata for all judges, not those of a judge's ratio."""
+    found = []
+    for seed in range(6):
+        rng = np.random.default_rng(seed)
+        systems, rows = ["a", "b", "c", "d"], []
+        for k in range(300):
+            one, other = rng.choice(systems, 2, replace=False)
+            odds = 0.5 * (systems.index(other) - systems.index(one)) + rng.normal(0, 0.6)
+            for who, weight in (("ann", 1.0), ("ben", 1.0), ("gpt-4o", 1.0), ("claude-3", 0.6), ("llama-70b", 0.2)):
+                chose = rng.random() < 1 / (1 + np.exp(-weight * odds))
+                rows.append((f"q{k}", one, other, "model_a" if chose else "model_b", who))
+        frame = pl.DataFrame(rows, schema=["question_id", "model_a", "model_b", "winner", "judge"], orient="row")
+        labels = assay.read(frame, judges=["gpt-4o", "claude-3", "llama-70b"])
+        tests = [assay.alt_test(labels, name, expertise="crowd") for name in labels.judges]
+        agree = {test.verdict_tests.annotators_agree for test in tests}
+        assert len(agree) == 1
+        assert len({test.item_agreement.for_people.strata for test in tests}) == 1
+        found += agree
+    assert {None, False} & {*found}, "people who hardly agree are among them"

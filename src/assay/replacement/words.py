@@ -124,6 +124,9 @@ def reason_text(test: AltTest, reason: Reason) -> str:
     if reason == "annotators_differ":
         return f"{_two_groups(tests.groups)}, and it is not demonstrated to be as good as both"
     agreement = "agreement with the reference" if s.fixed_reference else "agreement among annotators"
+    people = test.item_agreement.for_people.strata
+    if people != test.item_agreement.for_ratio.strata:
+        agreement += f" within “{people}”"
     if reason == "human_agreement_undecided":
         return f"{agreement} is not demonstrated"
     assert reason == "human_agreement_too_low"
