@@ -133,6 +133,13 @@ def reason_text(test: AltTest, reason: Reason) -> str:
     return f"{agreement} is not demonstrated, and its upper confidence limit is below {number(NO_AGREEMENT)}"
 
 
+CROWD_OF_VOTERS = (
+    "If many people cast a few votes each (model_a, model_b, winner), read them as one crowd: annotator='place' "
+    "(--annotator place) names them by their places among the votes on a pair."
+)
+"""The advice for voters who have too few items each."""
+
+
 def few_tested(tested: int, compared: int, least: int) -> str:
     """Return how many of the annotators have enough items to be tested."""
     return f"only {tested} of {compared} annotators {'has' if tested == 1 else 'have'} {least} comparable items"

@@ -444,7 +444,9 @@ def rows_of(path: Path, settings: ReadSettings) -> Rows:
             f"the folder '{path}' contains no study.yaml, no {tables.HUMANS} and no Parquet or Arrow files; "
             "name a file in it"
         )
-    return chosen.rows(path, settings.own_item(), settings)
+    rows = chosen.rows(path, settings.own_item(), settings)
+    places = chosen.name == "arena"
+    return tables.votes_by_place(rows, settings.annotator, settings.named["judges"]) if places else rows
 
 
 def _one_sheet(settings: FormatSettings) -> str | None:
