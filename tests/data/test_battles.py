@@ -287,3 +287,20 @@ def test_places_of_votes_are_drawn_for_people_alone() -> None:
     # Without a column of voters, each vote on a pair is a place.
     nobody = assay.read(frame.filter(pl.col("judge") != "ranker").drop("judge"), annotator="place")
     assert nobody.humans == ("1", "2", "3")
+
+
+def test_systems_have_one_spelling() -> None:
+    frame = arena_of_a_crowd().with_row_index("k").with_columns(
+        model_a=pl.when(pl.col("k") == 3).then(pl.col("model_a").str.to_uppercase()).otherwise("model_a"),
+        model_b=pl.when(pl.col("k") == 5).then(pl.col("model_b") + " ").otherwise("model_b"),
+    ).drop("k")  # fmt: skip
+    with pytest.raises(DataError, match=r"systems differ only in case or spaces: 'X', 'x'. Set spelling='merge'"):
+        assay.read(frame, judges=["gpt-4o"])
+    labels = assay.read(frame, judges=["gpt-4o"], spelling="merge")
+    assert labels.fingerprint == assay.read(arena_of_a_crowd(), judges=["gpt-4o"]).fingerprint
+    assert {*labels.column("first"), *labels.column("second")} == {"x", "y"}
+    notes = " ".join(labels.reading.lines())
+    assert "removed spaces around names of systems in 1 row" in notes
+    assert "systems that differ only in spelling are merged" in notes
+    apart = assay.read(frame, judges=["gpt-4o"], spelling="apart")
+    assert len({*apart.column("first"), *apart.column("second")}) == 3
