@@ -38,6 +38,7 @@ from assay.data.formats.tables import (
     parse_numeric_columns,
     read_battles,
     read_table,
+    votes_by_place,
     with_names_of_battles,
 )
 from assay.data.names import IN_MEMORY, KindUnknownError, strip_spaces
@@ -298,7 +299,7 @@ def _read_plain(rows: Rows, settings: ReadSettings) -> Rows:
         return rows
     annotator = str(settings.annotator) if "annotator" in changed else None
     wide = bool({"layout", "columns", "scale"} & changed.keys())
-    return read_battles(rows, settings.own_item(), annotator, wide=wide)
+    return read_battles(rows, settings.own_item(), annotator, wide=wide, judges=settings.named["judges"])
 
 
 def _columns_named(settings: ReadSettings) -> set[str]:
@@ -729,7 +730,8 @@ def _rows_of_frame(source: Any, settings: ReadSettings) -> Rows:
     labels = [settings.label] if isinstance(settings.label, str | int) else settings.label
     frame = to_polars(source, strict=list(map(str, labels)), orders=True)
     if is_arena(frame.columns):
-        return arena_rows(frame, item=settings.own_item())
+        votes = arena_rows(frame, item=settings.own_item())
+        return votes_by_place(votes, settings.annotator, settings.named["judges"])
     if not settings.names_roles and (platform := platform_of(frame.columns.__contains__)) is not None:
         own = settings.own_item()
         return scores_of_frame(platform, frame.to_dicts(), own if isinstance(own, str) else None, settings)

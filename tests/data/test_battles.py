@@ -14,6 +14,7 @@ import assay
 from assay.data.sides import Battle, find_battles, votes_in
 from assay.data.structure.cells import views_of
 from assay.errors import DataError
+from assay.replacement.page import card
 
 SYSTEMS = ["oak", "elm", "ash", "fir"]
 
@@ -239,3 +240,67 @@ def test_annotations_of_alpaca_eval_are_votes(graded, tmp_path):
     assert any("; its size is not read" in note for note in votes.reading.notes) is graded
     board = assay.ratings(votes, method="none")
     assert {*board.rows["system"]} == {"base", "llama-3", "mistral-7b"}
+
+
+def arena_of_a_crowd() -> pl.DataFrame:
+    """Sixty voters cast six votes each, on 120 pairs of two systems, three a pair; a judge votes on each."""
+    rng = np.random.default_rng(6)
+    voters = np.concatenate([rng.permutation([f"u{k:02}" for k in range(60)]) for _ in range(6)])
+    rows = []
+    for k in range(120):
+        better = ("x", "y")[k % 2]
+        for who in (*voters[3 * k : 3 * k + 3], "gpt-4o"):
+            first, second = ("x", "y") if rng.random() < 0.5 else ("y", "x")
+            winner = better if rng.random() < 0.85 else "xy".replace(better, "")
+            rows.append((f"q{k}", first, second, "model_a" if winner == first else "model_b", str(who)))
+    return pl.DataFrame(rows, schema=["question_id", "model_a", "model_b", "winner", "judge"], orient="row")
+
+
+@pytest.mark.parametrize("how", ["frame", "csv", "jsonl"])
+def test_voters_of_an_arena_are_places_of_a_crowd(tmp_path, how: str) -> None:
+    source = frame = arena_of_a_crowd()
+    if how != "frame":
+        source = tmp_path / f"votes.{how}"
+        frame.write_csv(source) if how == "csv" else frame.write_ndjson(source)
+    labels = assay.read(source, annotator="place", judges=["gpt-4o"])
+    assert (labels.humans, labels.judges) == (("1", "2", "3"), ("gpt-4o",))
+    assert labels.labels.group_by("annotator").len()["len"].to_list() == [120] * 4
+    assert any("people are named by a place among the votes on one pair" in line for line in labels.reading.lines())
+    test = assay.alt_test(labels, "gpt-4o", expertise="crowd")
+    assert test.n_annotators == 3
+    assert "annotators 1, 2, 3 have no names" in test.summary()
+    # The sides are those of the votes: each place prefers the better system about as often as the voters do.
+    named = assay.read(frame, judges=["gpt-4o"])
+    assert labels.labels["label"].sum() == named.labels["label"].sum()
+
+
+def test_voters_with_few_votes_each_are_advised_to_be_read_as_a_crowd() -> None:
+    test = assay.alt_test(assay.read(arena_of_a_crowd(), judges=["gpt-4o"]), "gpt-4o", expertise="crowd")
+    assert test.reason == "too_few_items_per_annotator"
+    assert "annotator='place' (--annotator place)" in str(card(test))
+
+
+def test_places_of_votes_are_drawn_for_people_alone() -> None:
+    frame = arena_of_a_crowd().with_columns(judge=pl.col("judge").replace("gpt-4o", "ranker"))
+    labels = assay.read(frame, annotator="place", judges=["ranker"])
+    assert labels.judges == ("ranker",)
+    # Without a column of voters, each vote on a pair is a place.
+    nobody = assay.read(frame.filter(pl.col("judge") != "ranker").drop("judge"), annotator="place")
+    assert nobody.humans == ("1", "2", "3")
+
+
+def test_systems_have_one_spelling() -> None:
+    frame = arena_of_a_crowd().with_row_index("k").with_columns(
+        model_a=pl.when(pl.col("k") == 3).then(pl.col("model_a").str.to_uppercase()).otherwise("model_a"),
+        model_b=pl.when(pl.col("k") == 5).then(pl.col("model_b") + " ").otherwise("model_b"),
+    ).drop("k")  # fmt: skip
+    with pytest.raises(DataError, match=r"systems differ only in case or spaces: 'X', 'x'. Set spelling='merge'"):
+        assay.read(frame, judges=["gpt-4o"])
+    labels = assay.read(frame, judges=["gpt-4o"], spelling="merge")
+    assert labels.fingerprint == assay.read(arena_of_a_crowd(), judges=["gpt-4o"]).fingerprint
+    assert {*labels.column("first"), *labels.column("second")} == {"x", "y"}
+    notes = " ".join(labels.reading.lines())
+    assert "removed spaces around names of systems in 1 row" in notes
+    assert "systems that differ only in spelling are merged" in notes
+    apart = assay.read(frame, judges=["gpt-4o"], spelling="apart")
+    assert len({*apart.column("first"), *apart.column("second")}) == 3

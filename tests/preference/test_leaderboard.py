@@ -20,6 +20,7 @@ from assay.errors import DataError, DesignError
 from assay.estimation.intervals import Estimate, EstimateByRule, Estimates
 from assay.preference import leaderboard, words
 from assay.preference.boards import Board, orders_each
+from assay.preference.page import leaderboard_parts
 from assay.preference.votes import RatingSettings
 from assay.reporting import pictures
 from assay.reporting.tables import p_value
@@ -952,3 +953,65 @@ def test_ratings_say_that_an_item_is_a_question_with_all_its_pairs():
     assert said in found.notes
     single = assay.ratings(assay.read(pl.DataFrame(votes).filter(model_a="x", model_b="y")), n_resamples=50)
     assert said not in single.notes
+
+
+# -- fit of the model ------------------------------------------------------------------------------------
+
+
+def cycle(who: str, shares: dict[str, int], n: int = 100) -> list[tuple[str, str, str, str, int, int]]:
+    """Votes of one annotator: of n on each pair, so many for its first system."""
+    return [(f"{pair}{k}", who, *pair, 1, -1 if k < wins else 1) for pair, wins in shares.items() for k in range(n)]
+
+
+def test_votes_that_run_in_a_circle_differ_from_the_ratings():
+    """A beats B, B beats C and C beats A in 80 of 100 votes each: equal ratings, which expect 50."""
+    rows = cycle("ann", {"AB": 80, "BC": 80, "CA": 80})
+    frame = pl.DataFrame(rows, schema=["item", "annotator", "first", "second", "repeat", "label"], orient="row")
+    found = assay.ratings(votes_of(frame), n_resamples=100)
+    assert found.fit["expected"].to_list() == pytest.approx([50] * 3)
+    # Each of 300 votes is 0.5 off and counts by a third in each residual: 30 / √(300 × 0.25 / 9), with n − 1 for n.
+    assert found.fit["residual"].abs().to_list() == pytest.approx([30 / (300 * 0.25 / 9 * 100 / 99) ** 0.5] * 3)
+    assert found.fit["differs"].all()
+    (line,) = [line for line in found.summary().splitlines() if line.startswith("Fit")]
+    assert "Fit, humans: 3 of 3 pairs differ from the Bradley–Terry model: " in line
+    assert "A was preferred to B 80:20, expected 50:50 (p < 0.001)" in line
+    assert "Observed and expected wins" in str(leaderboard_parts(found)[0].frames)
+
+
+def test_no_order_is_demonstrated_for_a_pair_whose_votes_contradict_the_ratings():
+    """People prefer b to a in 70 of 100 votes, but a wins more against c and d, so that its rating is higher."""
+    people = {"AB": 30, "AC": 95, "AD": 95, "BC": 60, "BD": 60, "CD": 55}
+    judge = {**people, "AB": 75}
+    rows = [*cycle("ann", people), *cycle("gpt", judge)]
+    frame = pl.DataFrame(rows, schema=["item", "annotator", "first", "second", "repeat", "label"], orient="row")
+    found = assay.ratings(votes_of(frame, judges=["gpt"]), n_resamples=500)
+    ab = found.pairs.filter(pl.col("first").is_in(["A", "B"]) & pl.col("second").is_in(["A", "B"])).row(0, named=True)
+    assert (ab["order"], ab["contradicted"], ab["demonstrated"], ab["p"]) == ("same", True, False, 1.0)
+    assert ab["humans_low"] > 0
+    assert " Votes on A–B contradict the ratings (see Fit): no order is demonstrated." in found.headlines()[0]
+    others = found.pairs.filter((pl.col("first") == "A") & (pl.col("second") != "B"))
+    assert others["demonstrated"].all()
+
+
+def test_votes_of_the_model_seldom_differ_from_it():
+    """Items of three votes whose preferences differ between items: at most 5% of boards have a pair that differs."""
+    rng, flagged, n = np.random.default_rng(4), 0, 120
+    for _ in range(n):
+        strengths, wins = rng.normal(0, 0.5, 5), np.zeros((150, 5, 5))
+        for unit in wins:
+            here = strengths + rng.normal(0, 1, 5)
+            for _ in range(3):
+                a, b = rng.choice(5, 2, replace=False)
+                unit[(a, b) if rng.random() < 1 / (1 + np.exp(here[b] - here[a])) else (b, a)] += 1
+        fit = tournaments.pair_fit(wins, tournaments.bradley_terry(wins.sum(axis=0)))
+        assert np.isfinite(fit.p).all()
+        flagged += 10 * fit.p.min() <= 0.05
+    assert flagged <= 0.05 * n + 2 * (0.05 * 0.95 * n) ** 0.5
+
+
+def test_pairs_that_one_way_connects_have_no_residual():
+    rows = cycle("ann", {"AB": 80, "BC": 70})
+    frame = pl.DataFrame(rows, schema=["item", "annotator", "first", "second", "repeat", "label"], orient="row")
+    found = assay.ratings(votes_of(frame), n_resamples=50)
+    assert found.fit["p"].is_nan().all()
+    assert "Fit" not in found.summary()

@@ -136,3 +136,79 @@ def test_a_wide_sheet_of_scores_is_ranked_by_the_command(tmp_path: Path, run) ->
         "--clusters", "document", "--n-resamples", "60",
     )  # fmt: skip
     assert (code, "gpt-4o and humans: same order demonstrated" in out) == (0, True), err
+
+
+def test_one_score_per_item_ranks_systems() -> None:
+    """With one annotator, the columns about items are columns of the labels."""
+    rows = [(f"q{k}-{name}", f"q{k}", name, "en" if k % 2 else "de", "gpt-4o", score)
+            for k in range(20) for name, score in (("a", 4 if k % 4 else 2), ("b", 3))]  # fmt: skip
+    frame = pl.DataFrame(rows, schema=["item", "question", "system", "language", "annotator", "label"], orient="row")
+    labels = assay.read(frame, judges=["gpt-4o"], scale="1-5")
+    assert labels.items.columns == ["item"]
+    found = assay.ratings(labels, scored="system", sources="question", by="language", method="none")
+    assert found.rows.filter(pl.col("group").is_null())["system"].to_list() == ["a", "b"]
+    assert found.wins.filter(pl.col("group").is_null(), first="a")["wins"].to_list() == [15]
+    assert {*found.rows["group"].drop_nulls()} == {"de", "en"}
+
+
+def votes_and_scores(seed: int = 2) -> tuple[pl.DataFrame, pl.DataFrame]:
+    """Three people vote on one pair of three systems for each question; a judge scores all systems of all questions."""
+    rng = np.random.default_rng(seed)
+    worth = {"alpha": 1.0, "bravo": 0.0, "cedar": -1.0}
+    votes, scores = [], []
+    for k in range(90):
+        a, b = rng.choice(list(worth), 2, replace=False)
+        here = {name: value + rng.normal(0, 1.5) for name, value in worth.items()}
+        for who in ("ann", "ben", "chi"):
+            one, other = (a, b) if rng.random() < 0.5 else (b, a)
+            first = here[one] + rng.normal(0, 0.5) > here[other] + rng.normal(0, 0.5)
+            votes.append((f"q{k}", one, other, "model_a" if first else "model_b", who))
+        scores += [(f"q{k}", name, "gpt-4o", round(min(10, max(1, 5.5 + 1.5 * (value + rng.normal(0, 0.4))))))
+                   for name, value in here.items()]  # fmt: skip
+    return (
+        pl.DataFrame(votes, schema=["question_id", "model_a", "model_b", "winner", "judge"], orient="row"),
+        pl.DataFrame(scores, schema=["question_id", "system", "annotator", "label"], orient="row"),
+    )
+
+
+def test_scores_of_a_judge_join_the_votes_of_people_on_their_pairs() -> None:
+    votes, scores = votes_and_scores()
+    people, judge = assay.read(votes), assay.read(scores, judges=["gpt-4o"], scale="1-10")
+    both = people.join(judge, scored="system", sources="question_id")
+    mine = both.where(annotator="gpt-4o")
+    assert (mine.labels.height, both.n_items) == (90, 90)
+    assert "90 votes made of scores of two 'system' on one 'question_id', for 90 of 90 pairs with votes" in (
+        both.reading.lines()
+    )
+    given = {(q, name): score for q, name, _, score in scores.iter_rows()}
+    sides = zip(mine.column("item"), mine.column("first"), mine.column("second"), mine.labels["label"], strict=True)
+    for question, first, second, label in sides:
+        assert label == np.sign(given[question, second] - given[question, first])
+    found = assay.ratings(both)
+    assert found.raters == ("humans", "gpt-4o")
+    assert found.rows.filter(who="gpt-4o")["votes"].sum() == 180
+    assert found.headlines()[0].startswith("gpt-4o and humans: same order demonstrated for ")
+    # The same table serves the alternative annotator test.
+    assert assay.alt_test(both, "gpt-4o", expertise="crowd").advantage_probability.estimate > 0.85
+
+
+def test_scores_that_are_on_no_pair_are_refused() -> None:
+    votes, scores = votes_and_scores()
+    people = assay.read(votes)
+    other = assay.read(scores.with_columns(pl.col("system").str.to_uppercase()), judges=["gpt-4o"], scale="1-10")
+    with pytest.raises(DataError, match="no pair of systems with a vote has two scores of one annotator"):
+        people.join(other, scored="system", sources="question_id")
+    with pytest.raises(DesignError, match="join a table of votes with a table of scores, in this order"):
+        other.join(people, scored="system", sources="question_id")
+
+
+def test_ratings_of_a_file_of_votes_and_one_of_scores(tmp_path: Path, run) -> None:
+    for name, frame in zip(("people.csv", "judge.csv"), votes_and_scores(), strict=True):
+        frame.write_csv(tmp_path / name)
+    files = [str(tmp_path / name) for name in ("people.csv", "judge.csv")]
+    with pytest.raises(DataError, match=r"assay ratings VOTES SCORES --scored SYSTEM --sources QUESTION"):
+        assay.read(files, judges=["gpt-4o"])
+    for order in (files, files[::-1]):
+        status, out, _ = run("ratings", *order, "--judges", "gpt-4o", "--scored", "system", "--sources", "question_id")
+        assert status == 0
+        assert "gpt-4o and humans: same order demonstrated for" in out.replace("\n", " ")

@@ -317,7 +317,7 @@ def item_agreement_of(p_agreement=0.01, high=None):
         agreement=lambda which, level: asked.append((which, level)) or SimpleNamespace(high=high),
     )  # fmt: skip
     return SimpleNamespace(
-        for_ratio=ratio, p_item_level=0.11, p_ratio_above=0.12, p_ratio_below=0.13, by_own_words=(0.0, ""), asked=asked
+        for_people=ratio, p_item_level=0.11, p_ratio_above=0.12, p_ratio_below=0.13, by_own_words=(0.0, ""), asked=asked
     )
 
 

@@ -142,6 +142,21 @@ class ReadOptions:
             raise type(error)(as_typed(str(error), NAMES)) from error
         return labels
 
+    def read_alone(self, source: str) -> Annotations:
+        """The table of one of several files: without the judges that only others have, and the scale if it is votes."""
+        alone = self.changed(labels_from=None)
+        tried = [
+            alone,
+            *(alone.changed(**dict.fromkeys(names)) for names in (["judges"], ["scale"], ["judges", "scale"])),
+        ]
+        failed = []
+        for one in tried:
+            try:
+                return one._read(source)
+            except AssayError as error:
+                failed.append(error)
+        raise failed[0]
+
     def read_anyone(self, source: str, *, quiet: bool = False) -> Annotations:
         """The table, in which annotators with names of models are judges."""
         try:
@@ -1004,7 +1019,7 @@ def ratings(source: str, *, next_pairs: _NEXT = None, out: Page = None, force: F
         number_in("next_pairs", next_pairs, low=1, whole=True)
         if ask.options.options().get("model", "bradley-terry") != "bradley-terry":
             raise DesignError("--next-pairs requires --model bradley-terry")
-    found = ask.compute(row, source, out, force=force)
+    found = _ratings_of_both(ask, source, out, force=force) or ask.compute(row, source, out, force=force)
     if next_pairs is None or ask.output.as_text:
         ask.show(row, found, out, width=TERMINAL)
     else:
@@ -1018,6 +1033,23 @@ def ratings(source: str, *, next_pairs: _NEXT = None, out: Page = None, force: F
             say(tables.to_text(shown, TERMINAL))
         else:
             ask.output.rows(found.next_pairs(next_pairs))
+
+
+def _ratings_of_both(ask: Ask, source: str, out: Path | None, *, force: bool) -> Any:
+    """The ratings of a file of votes and further ones of scores of the same systems; None for other files."""
+    given = ask.options.options()
+    columns = {name: given.pop(name) for name in ("scored", "sources") if given.get(name) is not None}
+    files = [source, *(ask.labels.labels_from or ())]
+    if len(columns) < 2 or len(files) < 2:
+        return None
+    ask.to(out, source, force=force)
+    votes, *scores = sorted((ask.labels.read_alone(one) for one in files), key=lambda t: t.scale.kind != "preference")
+    if votes.scale.kind != "preference" or all(table.scale.kind == "preference" for table in scores):
+        return None
+    for table in scores:
+        votes = votes.join(table, **(columns if table.scale.numeric else {}))
+    note_reading(votes)
+    return import_named(BY_NAME["ratings"].ask)(votes, **given)
 
 
 _PAIRS = Annotated[

@@ -35,6 +35,7 @@ from assay.data.names import (
 from assay.data.scales import Interval, Label, Preference, Scale, scale_named
 from assay.data.structure.probabilities import PREFIXES, probability_columns
 from assay.data.structure.role_names import confidences
+from assay.data.structure.vote_rows import common_side, one_vote, scores_on_pairs
 from assay.errors import PANDAS, DataError, DesignError, counted, listing, no_attribute, require_packages, unknown
 from assay.estimation.options import one_of, question_of_two
 from assay.reporting.tables import printable
@@ -321,7 +322,9 @@ class Annotations:
         found = [c for c in self.criteria if self.scale_of(c).kind in kinds]
         return self.where(criterion=found) if 0 < len(found) < len(self.criteria) else self
 
-    def join(self, other: Annotations, match: Match = "exact") -> Annotations:
+    def join(
+        self, other: Annotations, match: Match = "exact", *, scored: str | None = None, sources: str | None = None
+    ) -> Annotations:
         """Return the labels of two tables of the same items as one: of people from a form, and of a model from a file.
 
         Each table has been read in its own layout.
@@ -331,6 +334,9 @@ class Annotations:
         other : Annotations
         match : {"exact", "loose"}
             How item ids match; ``loose`` as in `assay.read`.
+        scored, sources : str, optional
+            Columns of systems and of what their outputs answer in ``other``, whose scores become votes on the pairs of
+            this table's votes.
 
         Raises
         ------
@@ -347,6 +353,8 @@ class Annotations:
         >>> people.join(judge).judges
         ('gpt',)
         """
+        if scored is not None and sources is not None:
+            other = scores_on_pairs(self, other, scored, sources)
         made = joined(self, other, match)
         rest = made.pop("unlabelled")
         table: Annotations = Annotations.from_frame(made.pop("frame"), **made)
@@ -511,7 +519,8 @@ class Annotations:
         how : {"error", "first", "last", "mean", "majority", "each"}
             ``error`` refuses a table with repeats; ``first`` and ``last`` select one; ``mean`` averages
             (numeric scales; an annotator then appears more reliable than a single answer is);
-            ``majority`` selects the most frequent, the earliest if tied (a tie for votes on different sides);
+            ``majority`` selects the most frequent, the earliest if tied (a tie for votes on different sides, also
+            for votes on a pair in both orders, which are one drawn vote otherwise);
             ``each`` makes every repeat a separate annotator, named ``m1 (repeat 2)``.
 
         Raises
@@ -520,7 +529,7 @@ class Annotations:
             For an unknown rule, for repeats without a rule, for the mean of labels that are not numbers.
         """
         one_of("repeats", how, get_args(Repeats))
-        if (votes := self.with_one_vote).labels is not self.labels:
+        if (votes := self._one_vote(ties=True) if how == "majority" else self.with_one_vote).labels is not self.labels:
             return votes.resolve_repeats(how)
         if not self.has_repeats:
             if "repeat" not in self.labels.columns:
@@ -549,7 +558,7 @@ class Annotations:
             most = label.unique(maintain_order=True).filter(often == often.max())
             label = most.first()
             if all(isinstance(s, Preference) for s in self.scales.values()):
-                label = _common_side(most.min(), most.max())
+                label = common_side(most.min(), most.max())
         kept = group.agg(label)
         return replace(
             self,
@@ -560,35 +569,21 @@ class Annotations:
 
     @cached_property
     def with_one_vote(self) -> Annotations:
-        """The table with one vote where an annotator compared two texts in both orders.
+        """The table with one vote where an annotator compared two texts in both orders: that of a drawn order.
 
-        It is the common side of the two votes, with the weaker grade, or a tie if they name different sides (Zheng et
-        al. 2023, *Judging LLM-as-a-judge*, section 3.4). Other tables are returned unchanged.
+        A drawn vote compares with the votes of those who saw one order; ties made of different votes would not. Other
+        tables are returned unchanged.
         """
-        votes = all(isinstance(scale, Preference) for scale in self.scales.values())
-        if "order" not in self.conditions or not votes or not self.labels["label"].dtype.is_numeric():
+        return self._one_vote(ties=False)
+
+    def _one_vote(self, *, ties: bool) -> Annotations:
+        """Votes in both orders as one: of a drawn order, or their common side and a tie if they differ."""
+        made = one_vote(self, ties=ties)
+        if made is None:
             return self
-        key = [k for k in (*KEY, *self.conditions) if k in self.labels.columns and k != "order"]
-        if not self.labels.select(key).is_duplicated().any():
-            return self
-        low, high = (getattr(pl.col("label"), end)().over(key) for end in ("min", "max"))
-        several = pl.len().over(key) > 1
-        side = _common_side(low, high).cast(self.labels["label"].dtype)
-        shown = [name for name in ("order", "position") if name in self.labels.columns]
-        joined = self.labels.with_columns(
-            pl.when(several).then(side).otherwise(pl.col("label")).alias("label"),
-            *(pl.when(~several).then(pl.col(name)).alias(name) for name in shown),
-            _apart=several & (low < high),
-            _several=several,
-        ).unique(key, keep="first", maintain_order=True)
-        apart = int(joined["_apart"].sum())
-        counts = joined.filter(pl.col("_several")).group_by("annotator", maintain_order=True).agg(
-            pl.len(), pl.col("_apart").sum())  # fmt: skip
-        counted = {str(name): (int(pairs), int(ties)) for name, pairs, ties in counts.rows()}
-        note = f"votes in both orders: {len(self.labels) - joined.height:,} pairs of votes count as one"
-        note += f", {apart:,} of them with different votes as ties" if apart else ""
-        reading = replace(self.reading.add_notes(note), as_one_vote=counted)
-        return replace(self, labels=joined.drop("_apart", "_several"), reading=reading)
+        return replace(
+            self, labels=made.labels, reading=replace(self.reading.add_notes(made.note), as_one_vote=made.counted)
+        )
 
     def each_repeat(self, judges: Sequence[str] | None, how: Repeats) -> tuple[Annotations, list[str]]:
         """Return a table in which every repeat is an annotator, if ``how`` is ``each``, and the judges to test.
@@ -776,11 +771,6 @@ def from_frame(frame: Any, settings: FrameSettings) -> Annotations:
         where = made.labels.with_columns(_row=parts.rows)
         raise DataError(f"{made.reading.source}: {duplicate_words(where, key)}")
     return made._move_attributes([c for c in made.labels.columns if c not in (*KEY, "label")])
-
-
-def _common_side(low: pl.Expr, high: pl.Expr) -> pl.Expr:
-    """The weaker grade of votes between ``low`` and ``high`` on one side; a tie, 0, if they are on several."""
-    return pl.when(low > 0).then(low).when(high < 0).then(high).otherwise(0).alias("label")
 
 
 def _are_among(column: pl.Series, wanted: Sequence[Any]) -> NDArray[np.bool_]:

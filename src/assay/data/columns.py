@@ -256,7 +256,7 @@ class Reading:
     """Annotators without names that are called by the place of their labels, in a list or among the rows of an item."""
     as_one_vote: Mapping[str, tuple[int, int]] = field(default_factory=dict)
     """Annotators whose votes in both orders of a pair count as one: the number of pairs, and of those with different
-    votes, which are ties."""
+    votes."""
     with_items: bool = False
     """Whether the table of items is that of the source: its items without a label belong to the study."""
     listed: tuple[str, ...] = ()
@@ -347,8 +347,8 @@ class FrameSettings(LabelSettings):
     spelling: Spelling = option(
         "refuse",
         "Names that differ only in case or inner spaces, such as `Ann` and `ann`.",
-        details="For items, annotators and criteria: refused until you specify that they are the same (`merge`) or "
-        "different (`apart`). Spaces around names are removed, and `reading` reports it.",
+        details="For items, annotators, criteria and systems: refused until you specify that they are the same "
+        "(`merge`) or different (`apart`). Spaces around names are removed, and `reading` reports it.",
     )
     scale: Scale | str | int | Sequence[Label] | Mapping[str, Any] | None = option(
         None,
@@ -692,6 +692,7 @@ class _Sheet:
         votes = np.ones(self.table.height, dtype=bool)
         if None not in kinds:
             votes = self.table["criterion"].replace_strict(kinds, default=False, return_dtype=pl.Boolean).to_numpy()
+        self._read_systems()
         sides = Sides(self.table, votes)
         if self.items is not None and set(PAIR) <= set(self.items.columns):
             self.items = self._rows_of_pairs(self.items)
@@ -728,6 +729,19 @@ class _Sheet:
         """The rows of a table of questions and pairs of systems whose pair has votes, in either order of systems."""
         mine = self.table.select(_id_texts(self.table["item"]).alias("item"), _pair=_PAIR_KEY).unique()
         return about.with_columns(_pair=_PAIR_KEY).join(mine, on=["item", "_pair"], how="semi").drop(*PAIR)
+
+    def _read_systems(self) -> None:
+        """Read the names of systems that come again in one spelling, as those of annotators."""
+        height = self.table.height
+        both = factorize(pl.concat([self.table[name].cast(pl.String) for name in PAIR]))
+        if 2 * len(both.names) > height:
+            return  # texts, not names
+        trimmed, notes = trim_names(both, "system")
+        found, more = unify_spelling(trimmed, "system", self.settings.spelling, self.source)
+        self.notes += [*notes, *more]
+        if found is not both:
+            names = found.column()
+            self.table = self.table.with_columns(names[:height].alias(PAIR[0]), names[height:].alias(PAIR[1]))
 
     def _pairs_as_items(self, sides: Sides) -> None:
         """Make the question and its pair of systems the item; `PAIR_OF` is the question."""

@@ -422,7 +422,9 @@ def _piece(piece: str) -> tuple[int, str]:
 Spelling = Literal["refuse", "merge", "apart"]
 """How to treat names that differ only in case or inner spaces."""
 
-PLURALS = {"item": "items", "annotator": "annotators", "criterion": "criteria", "label": "labels"}
+PLURALS = {
+    "item": "items", "annotator": "annotators", "criterion": "criteria", "label": "labels", "system": "systems",
+}  # fmt: skip
 
 
 class SpellingError(DataError):

@@ -42,6 +42,9 @@ LEAST_KNOWN = 0.95
 TOLERANCE = 1e-7
 """Log odds within which two ratings are equal: fits converge to a hundredth of it."""
 
+LEAST_FITTED = 3
+"""Systems from which votes on pairs can differ from the ratings."""
+
 HUMANS, TOGETHER = "humans", "together"
 """Leaderboards of several annotators: of all humans, and of all annotators."""
 
@@ -77,6 +80,8 @@ class Board:
         Ratings without covariates.
     covariates : Estimates or None
         Effect of each covariate, in points per standard deviation.
+    fit : PairFit or None
+        Bradley–Terry: the votes on each pair compared with the ratings, of at least three systems.
     """
 
     who: str
@@ -90,6 +95,7 @@ class Board:
     order_sd: Floats | None = None
     plain: Floats | None = None
     covariates: Estimates | None = None
+    fit: tournaments.PairFit | None = None
 
     @cached_property
     def won(self) -> Floats:
@@ -326,9 +332,10 @@ class BradleyTerryRate:
         weights = weights_of(votes, s)
         start = self._start(poll)
         statistic = _Strengths.of(votes, weights, s, start)
-        plain = covariates = None
+        plain = covariates = fit = None
         if s.covariates is None:
             found = _estimate(statistic, votes, weights, s)
+            fit = statistic.fit(votes, weights)
         else:
             plain = statistic.value(statistic.sums(votes.counts(weights))[0])
             styled = _Styled.of(votes, weights, s, start)
@@ -339,7 +346,7 @@ class BradleyTerryRate:
             found, covariates = whole.part(slice(0, n)), whole.part(slice(n, len(whole)))
         where = poll.who, poll.group, poll.component
         return Board(
-            *where, votes.systems, votes.tally, found, _slope(s), plain=plain, covariates=covariates
+            *where, votes.systems, votes.tally, found, _slope(s), plain=plain, covariates=covariates, fit=fit
         )  # fmt: skip
 
     def _start(self, poll: Poll) -> Floats | None:
@@ -395,6 +402,14 @@ class _Strengths:
         elif self.settings.ties == "half":
             wins = wins + ties / 2
         return wins.reshape(len(counts), -1).astype(float, copy=False)
+
+    def fit(self, votes: Votes, weights: Floats | None) -> tournaments.PairFit | None:
+        """The votes on each pair compared with the ratings; None for two systems, Davidson's model or no tests."""
+        if len(self.systems) < LEAST_FITTED or self.settings.ties == "davidson" or self.settings.method == "none":
+            return None
+        units = votes.units(self.width)
+        sums = self.sums(votes.counts(weights, units.of_item[votes.item], units.n))
+        return tournaments.pair_fit(sums.reshape(units.n, *[len(self.systems)] * 2), self.first_guess)
 
     def _tables(self, sums: Floats) -> tuple[Floats, Floats | None]:
         s, half = len(self.systems), self.settings.prior / 2

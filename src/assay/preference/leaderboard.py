@@ -10,6 +10,7 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Iterator, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -71,7 +72,8 @@ class Leaderboard(Result):
         ``group``, ``first``, ``second`` (the humans' better one first), ``humans``, ``humans_low``, ``humans_high``
         (their difference in points), ``judge``, ``judge_low``, ``judge_high``, ``order`` ("same", "reversed",
         "equal"), ``p`` (the larger of the p-values of the two differences), ``p_adjusted`` (Holm, over the pairs of a
-        judge), ``demonstrated`` (whether the order, same or reversed, is significant).
+        judge), ``demonstrated`` (whether the order, same or reversed, is significant), ``contradicted`` (whether the
+        votes on the pair itself, of humans or judge, contradict the ratings, see ``fit``; p is then 1).
     ranks : polars.DataFrame
         One row per judge and system: ``who``, ``group``, ``system``, ``rank_humans``, ``rank_judge``, ``demonstrated``
         (whether the reversal of a pair with this system is significant).
@@ -81,6 +83,12 @@ class Leaderboard(Result):
         Effects of covariates: ``who``, ``group``, ``component``, ``covariate``, ``estimate`` (points per standard
         deviation), ``low``, ``high``, ``odds`` (the factor of the odds), ``p``, ``p_adjusted`` (Holm), ``sd``,
         ``reason``.
+    fit : polars.DataFrame
+        Bradley–Terry, at least three systems: each pair's votes compared with the ratings: ``who``, ``group``,
+        ``component``, ``first`` (the better rated), ``second``, ``votes``, ``wins`` of the first (a tie is half a
+        win), ``expected`` wins, ``residual`` (standardised), ``p``, ``p_own`` (of as many votes for each),
+        ``p_adjusted`` (of ``p``; Holm, over the pairs of a rater), ``differs`` (whether that is significant),
+        ``contradicts`` (whether most votes are for ``second``, and significantly: by ``p_own`` or by ``p_adjusted``).
     run : Run
     """
 
@@ -93,6 +101,7 @@ class Leaderboard(Result):
     ranks: pl.DataFrame
     agreement: dict[str, Estimate]
     coefficients: pl.DataFrame
+    fit: pl.DataFrame
     run: Run
     boards: tuple[Board, ...] = field(repr=False, metadata={"json": False})
     votes: Votes = field(repr=False, metadata={"json": False})
@@ -213,6 +222,7 @@ class Leaderboard(Result):
             mine = (pl.col("who") == board.who) & pl.col("group").eq_missing(board.group)
             mine &= pl.col("component").eq_missing(board.component)
             lines += words.board_lines(board, self.rows.filter(mine), lead)
+        lines += words.fit_lines(self.fit)
         lines += words.covariate_lines(self.coefficients, self.confidence)
         return "\n".join([*lines, *self.run.closing(intervals=True)])
 
@@ -221,7 +231,8 @@ class Leaderboard(Result):
         lines = []
         for judge, found in self.agreement.items():
             mine = self.pairs.filter((pl.col("who") == judge) & pl.col("group").is_null())
-            lines.append(words.order_line(judge, mine, found, intervals=self.run.interval != "no interval"))
+            order = words.order_line(judge, mine, found, intervals=self.run.interval != "no interval")
+            lines.append(order + words.contradiction(mine))
             is_reversed = pl.col("demonstrated") & (pl.col("order") == REVERSED)
             within = self.pairs.filter((pl.col("who") == judge) & pl.col("group").is_not_null() & is_reversed)
             for group in within["group"].unique(maintain_order=True):
@@ -372,11 +383,12 @@ def _make_boards(votes: Votes, settings: RatingSettings, rate: Rate) -> Leaderbo
     wins = pl.concat([board_wins(board) for board in found])
     first = next(board for board in found if board.reason is None)
     lead = first.difference(*first.order[:2].tolist())
-    pairs, agreement = _compare_with_humans(found, votes, settings)
+    fit = _fit(found, settings.confidence)
+    pairs, agreement = _compare_with_humans(found, votes, settings, fit)
     run = _run(votes, settings, found, polled)
     return Leaderboard(
-        rows, wins, lead, pairs, _ranks(found, pairs), agreement, _coefficients(found, settings, spreads), run, found,
-        votes,
+        rows, wins, lead, pairs, _ranks(found, pairs), agreement, _coefficients(found, settings, spreads),
+        fit, run, found, votes,
     )  # fmt: skip
 
 
@@ -475,6 +487,32 @@ def board_wins(board: Board) -> pl.DataFrame:
     )  # fmt: skip
 
 
+_FIT = {
+    **dict.fromkeys(("who", "group", "component", "first", "second"), pl.String),
+    **dict.fromkeys(("votes", "wins", "expected", "residual", "p", "p_own"), pl.Float64),
+}
+
+
+def _fit(found: Sequence[Board], confidence: float) -> pl.DataFrame:
+    """The votes on each pair of every board, compared with the ratings."""
+    rows: list[tuple[object, ...]] = []
+    for board in found:
+        if board.fit is None:
+            continue
+        for i, j, votes, wins, expected, residual, *p in zip(*(one.tolist() for one in board.fit), strict=True):
+            turn = board.estimates.value[i] < board.estimates.value[j]
+            first, second = (board.systems[at] for at in ((j, i) if turn else (i, j)))
+            ahead = (votes - wins, votes - expected, -residual) if turn else (wins, expected, residual)
+            rows.append((board.who, board.group, board.component, first, second, votes, *ahead, *p))
+    table = pl.DataFrame(rows, schema=_FIT, orient="row")
+    adjusted = adjust_p(table["p"].to_numpy(), "holm", table["who"].to_list()) if rows else np.empty(0)
+    differs, own = (np.nan_to_num(p, nan=1.0) <= 1 - confidence for p in (adjusted, table["p_own"].to_numpy()))
+    behind = (table["wins"] < table["votes"] / 2).to_numpy()
+    more = {"differs": differs, "contradicts": behind & (differs | own)}
+    marks = (pl.Series(name, values, dtype=pl.Boolean) for name, values in more.items())
+    return table.with_columns(pl.Series("p_adjusted", adjusted, dtype=pl.Float64), *marks)
+
+
 def _is_clear(lead: Estimate, confidence: float) -> bool | None:
     """Whether a lead is significant, by its interval and its p-value; None without an interval.
 
@@ -521,20 +559,23 @@ def _pair_rows(board: Board) -> Iterator[dict[str, object]]:
 # -- judges compared with humans ----------------------------------------------------------------------
 # The order of a pair is demonstrated if both differences are significant, by the larger of their two-sided p-values:
 # this intersection-union test of "one of the two is 0" is valid at any dependence of the two leaderboards. Holm's
-# adjustment over the pairs of a judge bounds the probability of any false "reversed" or "same". Kendall's τ is the mean
+# adjustment over the pairs of a judge bounds the probability of any false "reversed" or "same". Ratings of votes that
+# run in a circle contradict the votes on a pair; no order of it is then demonstrated. Kendall's τ is the mean
 # over pairs of 1 for the same order and −1 for the other, so the demonstrated pairs bound it. A bootstrap of τ itself
 # fails: near 1 every resample is nearer to 0.
 
 
 def _compare_with_humans(
-    found: Sequence[Board], votes: Votes, settings: RatingSettings
+    found: Sequence[Board], votes: Votes, settings: RatingSettings, fit: pl.DataFrame
 ) -> tuple[pl.DataFrame, dict[str, Estimate]]:
     judges = [b for b in found if b.reason is None and b.who in votes.judges]
     humans = [b for b in found if b.reason is None and b.who == HUMANS]
+    doubt = fit.filter("contradicts").select("who", "group", "first", "second")
+    against = {(who, group, frozenset(pair)) for who, group, *pair in doubt.iter_rows()}
     rows: list[dict[str, object]] = []
     for judge in judges:
         for board in (one for one in humans if one.group == judge.group):
-            rows += _compare_pairs(board, judge)
+            rows += _compare_pairs(board, judge, against)
     pairs = pl.DataFrame(rows, schema=_PAIRS)
     p = adjust_p(pairs["p"].to_numpy(), "holm", pairs["who"].to_list()) if rows else np.empty(0)
     significant = np.nan_to_num(p, nan=1.0) <= 1 - settings.confidence
@@ -554,10 +595,11 @@ _PAIRS = {
     **dict.fromkeys(
         ("humans", "humans_low", "humans_high", "judge", "judge_low", "judge_high"), pl.Float64
     ), "order": pl.String, "p": pl.Float64,
+    "contradicted": pl.Boolean,
 }  # fmt: skip
 
 
-def _compare_pairs(humans: Board, judge: Board) -> Iterator[dict[str, object]]:
+def _compare_pairs(humans: Board, judge: Board, contradicted: AbstractSet[Any]) -> Iterator[dict[str, object]]:
     """Every two systems on both leaderboards."""
     ahead = [humans.systems[i] for i in humans.order.tolist() if humans.systems[i] in judge.systems]
     names = list(itertools.combinations(ahead, 2))
@@ -570,10 +612,15 @@ def _compare_pairs(humans: Board, judge: Board) -> Iterator[dict[str, object]]:
     for (first, second), one, other in zip(names, ours, theirs, strict=True):
         equal = abs(one.estimate) <= humans.tolerance or abs(other.estimate) <= judge.tolerance
         order = EQUAL if equal else SAME if one.estimate * other.estimate > 0 else REVERSED
+        against = not equal and any(
+            (b.who, b.group, frozenset((first, second))) in contradicted for b in (humans, judge)
+        )
+        p = math.nan if equal else float(max(one.p(), other.p()))
         yield {
             "who": judge.who, "group": judge.group, "first": first, "second": second, "humans": one.estimate,
             "humans_low": one.low, "humans_high": one.high, "judge": other.estimate, "judge_low": other.low,
-            "judge_high": other.high, "order": order, "p": math.nan if equal else float(max(one.p(), other.p())),
+            "judge_high": other.high, "order": order,
+            "p": 1.0 if against and not math.isnan(p) else p, "contradicted": against,
         }  # fmt: skip
 
 

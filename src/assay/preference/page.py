@@ -26,11 +26,17 @@ def leaderboard_parts(found: Leaderboard) -> tuple[Part, ...]:
     frames = [("Systems by rating, with ranges of ranks.", shown)]
     if found.pairs.height:
         group = ["group"] if found.pairs["group"].is_not_null().any() else []
+        unmarked = [] if found.pairs["contradicted"].any() else ["contradicted"]
         caption = "Pairs of systems for humans and each judge: rating of the first minus the second, in points."
-        frames.append((caption, found.pairs.select("who", *group, *found.pairs.columns[2:]).drop("p")))
+        frames.append((caption, found.pairs.select("who", *group, *found.pairs.columns[2:]).drop("p", *unmarked)))
         moved = found.ranks.filter(pl.col("rank_humans") != pl.col("rank_judge"))
         if moved.height:
             frames.append(("Systems with different ranks for humans and a judge.", moved))
+    if found.fit["p"].is_not_nan().any():
+        caption = (
+            "Observed and expected wins of the first of each pair (a tie is half a win), and standardised residuals."
+        )
+        frames.append((caption, _drop_empty(found.fit.drop("p", "p_own"))))
     if found.coefficients.height:
         frames.append(("Effects of covariates, in points per standard deviation.", _drop_empty(found.coefficients)))
     wins = tuple(

@@ -794,7 +794,9 @@ def votes_of_scores(labels: Annotations, system: str, sources: str) -> tuple[Ann
     )  # fmt: skip
     number = pl.int_range(1, pl.len() + 1).over("annotator", "item", "first", "second", *conditions)
     votes = votes.with_columns(repeat=number) if votes.select(number.max()).item() > 1 else votes
-    about = labels.items.with_columns(item=labels.items[labels.column_name(sources)].cast(pl.String))
+    # With one label per item, columns about items can be in the table of labels.
+    about = labels.labels.drop("annotator", "label", *again).join(labels.items, on="item").with_columns(
+        item=scores["source"])  # fmt: skip
     one_each = about.group_by("item").n_unique().drop("item")
     kept = [name for name in one_each.columns if name not in PAIR and one_each[name].max() == 1]
     made = Annotations.from_frame(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
 
 import polars as pl
 
@@ -69,6 +70,14 @@ def order_line(judge: str, pairs: pl.DataFrame, tau: Estimate, *, intervals: boo
     return f"{judge} and humans: {'; '.join(parts)}. {number}"
 
 
+def contradiction(pairs: pl.DataFrame) -> str:
+    """A sentence on the pairs whose votes contradict the ratings; empty without one."""
+    found = pairs.filter("contradicted").select(pl.format("{}–{}", "first", "second")).to_series().to_list()
+    if not found:
+        return ""
+    return f" Votes on {listing(found, NAMED_PAIRS)} contradict the ratings (see Fit): no order is demonstrated."
+
+
 def _pairs(n: int) -> str:
     return counted(n, "pair")
 
@@ -104,6 +113,42 @@ def board_lines(board: Board, rows: pl.DataFrame, lead: Lead) -> list[str]:
     if board.order_sd is not None:
         lines.append(f"Elo: order sensitivity, SD {said(float(board.order_sd.max()), 1)} points.")
     return lines
+
+
+def fit_lines(fit: pl.DataFrame) -> list[str]:
+    """The pairs of systems whose votes differ from the ratings, else the number of pairs; nothing if none is tested."""
+    tested = fit.filter(pl.col("p").is_not_nan())
+    if tested.is_empty():
+        return []
+    lines, fine = [], []
+    for (who,), rows in tested.group_by("who", maintain_order=True):
+        name, n, off = rater_name(str(who)), counted(rows.height, "pair"), rows.filter("differs").sort("p_adjusted")
+        if off.is_empty():
+            fine.append(f"{name}, {n}")
+            continue
+        said_pairs = "; ".join(_misfit(row) for row in off.head(NAMED_PAIRS).iter_rows(named=True))
+        more = f"; and {counted(off.height - NAMED_PAIRS, 'more pair')}" if off.height > NAMED_PAIRS else ""
+        lines.append(
+            f"Fit, {name}: {off.height} of {n} {'differs' if off.height == 1 else 'differ'} from the Bradley–Terry "
+            f"model: {said_pairs}{more}. Ratings do not describe votes on "
+            f"{'this pair' if off.height == 1 else 'these pairs'}."
+        )
+    if fine:
+        lines.append(f"Fit: no pair differs significantly from the Bradley–Terry model ({'; '.join(fine)}; Holm).")
+    return lines
+
+
+def _misfit(row: Mapping[str, Any]) -> str:
+    """The winner of the votes on a pair, compared with the expectation."""
+    votes, wins, expected, group = row["votes"], row["wins"], row["expected"], row["group"]
+    first, second = row["first"], row["second"]
+    if wins < votes / 2:
+        first, second, wins, expected = second, first, votes - wins, votes - expected
+    where = f" ({group})" if group is not None else ""
+    return (
+        f"{first} was preferred to {second}{where} {wins:.6g}:{votes - wins:.6g}, expected "
+        f"{expected:.0f}:{votes - expected:.0f} ({p_value(row['p_adjusted'])})"
+    )
 
 
 def covariate_lines(table: pl.DataFrame, confidence: float) -> list[str]:

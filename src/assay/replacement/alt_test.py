@@ -372,7 +372,7 @@ class AltTest(Result):
             "worse_than_half": g.p_worse, "comparison_undecided": g.p_noninferior,
             "item_level_agreement_undecided": g.p_item_level, "agreement_ratio_undecided": g.p_ratio_above,
             "agreement_ratio_too_low": g.p_ratio_below,
-            "human_agreement_undecided": self.item_agreement.for_ratio.p_agreement,
+            "human_agreement_undecided": self.item_agreement.for_people.p_agreement,
             "matches_one_annotator": math.nan if match is None else match.p,
         }  # fmt: skip
         return found.get(code, math.nan)

@@ -549,7 +549,7 @@ def verdict_tests_of(
     groups: GroupTests | None = None,
 ) -> VerdictTests:  # fmt: skip
     """Return the tests behind the verdict on one judge."""
-    stratum, noninferior, worse, least, least_worse = item_level.for_ratio, math.nan, math.nan, 0, 0
+    stratum, noninferior, worse, least, least_worse = item_level.for_people, math.nan, math.nan, 0, 0
     if len(p):
         _, p_worse, needed, needed_worse = conjunctions(p, reverse, quality, threshold)
         worse, least, least_worse = float(p_worse), int(needed), int(needed_worse)

@@ -296,7 +296,10 @@ def _advice(test: AltTest) -> list[str]:
         worse = listing(test.worse_than, 4) or "some annotators"
         found.append(f"It is worse than {worse}. Decide whose labels it can replace.")
     elif test.reason == "too_few_items_per_annotator":
-        found.append("Have the same annotators label more of the same items.")
+        table = test.win_counts.table
+        votes = table.ratings.scale.kind == "preference" and not table.reading.places
+        more = f" {words.CROWD_OF_VOTERS}" if votes else ""
+        found.append(f"Have the same annotators label more of the same items.{more}")
     elif test.reason == "too_few_clusters":
         found.append(
             f"Label items of at least {FEWEST} values of '{test.settings.clusters}': the test counts clusters, not "

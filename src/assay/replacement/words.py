@@ -124,10 +124,20 @@ def reason_text(test: AltTest, reason: Reason) -> str:
     if reason == "annotators_differ":
         return f"{_two_groups(tests.groups)}, and it is not demonstrated to be as good as both"
     agreement = "agreement with the reference" if s.fixed_reference else "agreement among annotators"
+    people = test.item_agreement.for_people.strata
+    if people != test.item_agreement.for_ratio.strata:
+        agreement += f" within “{people}”"
     if reason == "human_agreement_undecided":
         return f"{agreement} is not demonstrated"
     assert reason == "human_agreement_too_low"
     return f"{agreement} is not demonstrated, and its upper confidence limit is below {number(NO_AGREEMENT)}"
+
+
+CROWD_OF_VOTERS = (
+    "If many people cast a few votes each (model_a, model_b, winner), read them as one crowd: annotator='place' "
+    "(--annotator place) names them by their places among the votes on a pair."
+)
+"""The advice for voters who have too few items each."""
 
 
 def few_tested(tested: int, compared: int, least: int) -> str:
@@ -320,17 +330,21 @@ def places_note(test: AltTest) -> list[str]:
 
 
 def orders_note(test: AltTest) -> list[str]:
-    """Return how many votes of the judge in both orders are ties, if they differ; annotators may have voted in one."""
+    """Return how the judge's votes in both orders count, and how many differ; nothing if none differs."""
     table = test.win_counts.table
-    pairs, ties = table.reading.as_one_vote.get(test.judge, (0, 0))
-    if not ties:
+    pairs, apart = table.reading.as_one_vote.get(test.judge, (0, 0))
+    if not apart:
         return []
-    found = (
-        f"its votes on {pairs:,} pairs in both orders count as one vote each, and as a tie on the {ties:,} "
-        f"({100 * ties / pairs:.0f}%) on which they differ"
-    )
+    found = f"its votes on {pairs:,} pairs in both orders count as one vote each, "
+    share = f"{apart:,} ({100 * apart / pairs:.0f}%)"
+    if table.settings.repeats != "majority":
+        return [f"{found}in an order that is drawn for each pair; they differ on {share}"]
+    found += f"and as a tie on the {share} on which they differ"
     if not any(name in table.reading.as_one_vote for name in table.humans):
-        found += "; annotators voted in one order and have no such ties, which lowers its agreement with them"
+        found += (
+            "; annotators voted in one order and have no such ties, which lowers its agreement with them; with another "
+            "rule for repeated labels, an order is drawn"
+        )
     return [found]
 
 

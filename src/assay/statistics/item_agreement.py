@@ -585,6 +585,15 @@ class ItemLevelAgreement:
         """The stratification, except stems, with the largest p-value of the agreement ratio; the first as above."""
         return max(self._plain, key=lambda one: max(one.p_ratio_above(self.least), CLEAR_P))
 
+    @cached_property
+    def for_people(self) -> StratumResult:
+        """The stratification with the largest p-value of the annotators' agreement; the first as above.
+
+        Neither stems nor strata made of the judge's labels count, so that judges of the same items have the same one.
+        """
+        known = [one for one in self._plain if one.strata != PREDICTED[1]]
+        return max(known, key=lambda one: max(one.p_agreement, CLEAR_P))
+
     @property
     def _plain(self) -> list[StratumResult]:
         return [one for one in self.within if not one.by_stem]

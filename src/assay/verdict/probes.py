@@ -14,6 +14,7 @@ import polars as pl
 from assay.data.annotations import Annotations, Repeats, digest_of_columns
 from assay.data.chunked.chunks import Chunks
 from assay.data.ratings import cluster_codes
+from assay.data.structure.vote_rows import in_one_order
 from assay.errors import DataError, DesignError, no_judge, unknown, unknown_judge
 from assay.estimation.intervals import Estimate, adjust_p
 from assay.estimation.options import Settings, level_option, option, question
@@ -318,7 +319,8 @@ class _ProbedTable:
 
     def __init__(self, labels: Annotations, judges: Sequence[str], settings: ProbeSettings) -> None:
         self.labels, self.settings = labels, settings
-        self.one_order = _one_order(labels)
+        shown = "order" in labels.conditions
+        self.one_order = replace(labels, labels=in_one_order(labels.labels, labels.judges)) if shown else labels
         self.items: list[str] = labels.items["item"].to_list()
         clusters = None if settings.clusters is None else cluster_codes(labels, settings.clusters)
         self.units = Units.of(len(self.items), clusters, width=64)
@@ -461,22 +463,6 @@ class _ProbedTable:
         for row, one in zip(found.shares.iter_rows(named=True), found.row_estimates(), strict=False):
             yield ProbeMeasure.of("position", f"share of choices of the {row['place']} position", one, row["chance"],
                                   one.p(row["chance"]), n=row["n"])  # fmt: skip
-
-
-def _one_order(labels: Annotations) -> Annotations:
-    """Each rater's labels in one order, if pairs were shown in several: the others are not repeats.
-
-    The order is drawn for each item. The first system of a pair is often the better one, so that in one order a choice
-    of the first position would be a choice of the better system.
-    """
-    if "order" not in labels.conditions:
-        return labels
-    key = [c for c in ("item", "annotator", "criterion") if c in labels.labels.columns]
-    items = labels.labels["item"].unique().sort()
-    lot = pl.DataFrame({"item": items, "_lot": np.random.default_rng(0).integers(0, 1 << 30, len(items))})
-    there = labels.labels.join(lot, on="item", how="left", maintain_order="left")
-    rank, number = pl.col("order").rank("dense").over(key), pl.col("order").n_unique().over(key)
-    return replace(labels, labels=there.filter(rank - 1 == pl.col("_lot") % number).drop("_lot"))
 
 
 def _decide_faults(rows: Sequence[ProbeRow], settings: ProbeSettings) -> tuple[ProbeRow, ...]:

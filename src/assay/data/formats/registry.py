@@ -446,7 +446,9 @@ def rows_of(path: Path, settings: ReadSettings) -> Rows:
             f"the folder '{path}' contains no study.yaml, no {tables.HUMANS} and no Parquet or Arrow files; "
             "name a file in it"
         )
-    return chosen.rows(path, settings.own_item(), settings)
+    rows = chosen.rows(path, settings.own_item(), settings)
+    places = chosen.name == "arena"
+    return tables.votes_by_place(rows, settings.annotator, settings.named["judges"]) if places else rows
 
 
 def _one_sheet(settings: FormatSettings) -> str | None:
@@ -1045,6 +1047,15 @@ def _notes(part: Rows) -> list[str]:
     return [f"{counted(reading.rows, 'label' if whole else 'row')} read", *reading.notes]
 
 
+def _two_kinds_of_labels(both: str) -> str:
+    """The error for a table of texts and one of numbers, which can be votes and scores."""
+    return (
+        f"{both}: labels are text in one and numbers in the other; convert them to one type. If one has votes and the "
+        "other scores of the same systems, scores become votes: assay ratings VOTES SCORES --scored SYSTEM --sources "
+        "QUESTION, or votes.join(scores, scored='system', sources='question')"
+    )
+
+
 def unify_types(parts: Sequence[Rows]) -> Sequence[Rows]:
     """Convert the labels of all files to one type; numbers become text only if criteria of both kinds are joined."""
     first = parts[0]
@@ -1054,7 +1065,7 @@ def unify_types(parts: Sequence[Rows]) -> Sequence[Rows]:
         if (dtype is None) != (types[0] is None):
             raise DataError(f"{both} have different columns; read them separately")
         if (dtype == pl.String) != (types[0] == pl.String) and (part.scales is None or first.scales is None):
-            raise DataError(f"{both}: labels are text in one and numbers in the other; convert them to one type")
+            raise DataError(_two_kinds_of_labels(both))
     if pl.String in types and not all(dtype == pl.String for dtype in types):
         return [replace(part, labels=part.labels.cast({"label": pl.String})) for part in parts]
     return parts

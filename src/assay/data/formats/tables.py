@@ -40,6 +40,7 @@ from assay.data.names import (
     any_twice,
     cell_numbers,
     factorize,
+    model_names,
     numbered_texts,
     refuse_equal_names,
     strip_spaces,
@@ -949,6 +950,33 @@ def arena_rows(
     return Rows(kept, reading=Reading(source, frame.height, exclusions=gone, notes=tuple(notes)), scales={None: scale})
 
 
+def votes_by_place(rows: Rows, annotator: object, judges: Collection[str]) -> Rows:
+    """Return votes of people by their places among those on one pair, drawn, if the annotator is ``place``.
+
+    Judges, and annotators with names of models, keep their names.
+    """
+    if annotator != PLACE or PLACE in rows.labels.columns:
+        return rows
+    votes = rows.labels.drop("repeat", strict=False)
+    names = votes["annotator"].unique().to_list()
+    people = ~votes["annotator"].is_in([*judges, *model_names(names, names)]).alias("_people")
+    pair = Sides(votes, np.ones(votes.height, dtype=bool)).pairs.codes if set(PAIR) <= {*votes.columns} else 0
+    drawn = pl.Series("_drawn", np.random.default_rng(0).permutation(votes.height))
+    place = pl.col("_drawn").rank("ordinal").over("item", "_pair", people).cast(pl.String)
+    votes = votes.with_columns(drawn, pl.lit(pl.Series("_pair", np.broadcast_to(pair, votes.height)))).with_columns(
+        pl.when(people).then(place).otherwise(pl.col("annotator")).alias(PLACE)
+    )
+    places = (*natural(votes.filter(people)[PLACE].unique()),)
+    kept = [note for note in rows.reading.notes if note not in (REPEATED_VOTES, no_voter(NOBODY))]
+    note = (
+        "people are named by a place among the votes on one pair of systems, which is drawn and can be another "
+        "person's on another pair; judges keep their names"
+    )
+    notes = (*kept, note)
+    reading = replace(rows.reading, notes=notes, places=places)
+    return replace(rows, labels=votes.drop("_drawn", "_pair", "annotator"), reading=reading)
+
+
 LEAST_SCORES = 3
 """Columns of whole numbers on one scale from which they are scores next to votes, under any names."""
 
@@ -970,6 +998,9 @@ def _unread(frame: pl.DataFrame, names: Sequence[str], scores: Sequence[str]) ->
     return [*notes, f"not read as labels, next to votes: {listing(scores)}"] if scores else notes
 
 
+REPEATED_VOTES = "several votes of one voter on one item are numbered in the order of the table (repeat)"
+
+
 def _repeated_votes(votes: pl.DataFrame, question: str) -> tuple[pl.DataFrame, list[str]]:
     """Votes of one voter on one item, which are on parts of a question, in both orders, or repeats; and a note."""
     vote = pl.Series("_vote", _votes_of(votes))
@@ -983,7 +1014,7 @@ def _repeated_votes(votes: pl.DataFrame, question: str) -> tuple[pl.DataFrame, l
         if not any_twice(vote.to_numpy()):
             return votes, []  # one vote in each order, which is a condition
     votes = votes.with_columns(vote).with_columns(repeat=pl.int_range(1, pl.len() + 1).over("_vote")).drop("_vote")
-    return votes, ["several votes of one voter on one item are numbered in the order of the table (repeat)"]
+    return votes, [REPEATED_VOTES]
 
 
 def _part_of_question(votes: pl.DataFrame, vote: pl.Series) -> str | None:
@@ -1025,7 +1056,9 @@ def with_names_of_battles(rows: Rows) -> Rows:
     return replace(rows, labels=made, reading=rows.reading.add_notes(note))
 
 
-def read_battles(rows: Rows, item: str | Sequence[str] | None, annotator: str | None, *, wide: bool) -> Rows:
+def read_battles(
+    rows: Rows, item: str | Sequence[str] | None, annotator: str | None, *, wide: bool, judges: Collection[str] = ()
+) -> Rows:
     """Read the rows of a table as votes if they are battles, by any names; unchanged otherwise.
 
     If each rater has a column of votes, only their words change; ``wide`` reads no other tables.
@@ -1039,8 +1072,11 @@ def read_battles(rows: Rows, item: str | Sequence[str] | None, annotator: str | 
         return rows if same else replace(rows, labels=named, reading=rows.reading.add_notes(note))
     if wide or not battles:
         return rows
-    made = arena_rows(rows.labels, rows.reading.source, item, battles[0], annotator)
-    reading = replace(rows.reading.add_notes(*made.reading.notes), exclusions=made.reading.exclusions)
+    drawn = annotator == PLACE and PLACE not in rows.labels.columns
+    made = arena_rows(rows.labels, rows.reading.source, item, battles[0], None if drawn else annotator)
+    made = votes_by_place(made, annotator, judges)
+    reading = replace(rows.reading.add_notes(*made.reading.notes), exclusions=made.reading.exclusions,
+                      places=made.reading.places)  # fmt: skip
     return replace(made, items=rows.items, annotators=rows.annotators, reading=reading, untyped=rows.untyped)
 
 
