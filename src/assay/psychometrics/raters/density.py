@@ -42,7 +42,7 @@ PRIORS: Mapping[str, tuple[float, float]] = {
 """Mean and standard deviation of each kind of parameter, in categories of the scale and their logarithms.
 
 Weak ones: raters differ by a category or two, scatter by .5 (.07 to 3.5), and groups change that by half as much.
-Raters of a crowd scatter by a factor of 1.5 around their mean, which is estimated: two to six labels say little about ψ."""
+Raters of a crowd scatter by a factor of 1.5 around their mean, which is estimated: a few labels say little about ψ."""
 
 MOST_TRAITS_TOGETHER = 2
 """Dimensions of a grid, at most: two traits have 14 · 14 points at the default of nodes, three would have 2,744."""
@@ -566,7 +566,8 @@ class Density:
         columns, k = first.shape[1:]
         rater = np.arange(columns) // k
         count = np.maximum(self.table.cells.count, 1).astype(float)
-        found, mean = 0, 0
+        found: Any = 0
+        mean: Any = 0
         for ideal in range(k):
             place = (np.arange(columns), rater)
             score = hstack([self._label_sums @ csr_matrix((one[:, ideal], place)) for one in first]).tocsr()
@@ -575,7 +576,7 @@ class Density:
             mean = mean + diags(weight / count) @ score
         return np.asarray((found + mean.T @ diags(count) @ mean).todense())
 
-    def _responsibilities(self, s: Stages) -> tuple[Floats, list[tuple[Floats, Floats]]]:
+    def _responsibilities(self, s: Stages) -> tuple[Floats, list[Floats]]:
         """p(ξ | labels) of each cell times its number, and derivatives of the value by `Stages.ideal` of each grid."""
         responsible, found = np.zeros_like(s.likelihood), []
         _, to_cell = self._backward_sums

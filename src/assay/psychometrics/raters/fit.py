@@ -504,10 +504,10 @@ def _move_subset(density: Density, x: Floats, subset: Sequence[int], by: float) 
 # variable than they are (with four labels per rater by a quarter of ψ²; Neyman and Scott 1948), and φ is not normal.
 
 CROWD_DRAWS, CROWD_WARMUP = 500, 100
-"""Draws after those that set the step: nearly independent, because each trajectory is about two standard deviations."""
+"""Draws after those that set the step: nearly independent, because each is a trajectory away."""
 
-LEAPS = 8
-"""Steps of a trajectory."""
+FAR_ENOUGH = 1.6
+"""The length of a trajectory, in posterior standard deviations: a quarter of the orbit of a normal, π / 2."""
 
 ACCEPTED = 0.8
 """Share of trajectories accepted, to which the step is set (Neal 2011: .65 is best, higher is safer)."""
@@ -526,9 +526,8 @@ def crowd_mode(density: Model) -> Mode:
     root = np.maximum(curvature, 0.1)
     covariance = (vectors / root) @ vectors.T
     slope = density.value_and_gradient(x)[1]
-    return Mode(
-        x, value, covariance, value - 0.5 * float(np.log(root).sum()), 1, float(np.sqrt(slope @ covariance @ slope))
-    )
+    steepness = float(np.sqrt(slope @ covariance @ slope))
+    return Mode(x, value, covariance, value - 0.5 * float(np.log(root).sum()), 1, steepness)
 
 
 def crowd_information(density: Model, x: Floats, width: float = 1e-4) -> Floats:
@@ -559,8 +558,9 @@ def hamiltonian_draws(density: Model, mode: Mode, seed: int, progress: Progress 
         momentum, leap = rng.normal(size=p), step * rng.uniform(0.8, 1.2)
         before = value - momentum @ momentum / 2
         at, height, rise = x, value, slope
+        leaps = max(round(FAR_ENOUGH / step), 2)
         momentum = momentum + leap / 2 * (rise @ root)
-        for left in range(LEAPS - 1, -1, -1):
+        for left in range(leaps - 1, -1, -1):
             at = at + leap * (root @ momentum)
             height, rise = density.value_and_gradient(at)
             momentum = momentum + (leap if left else leap / 2) * (rise @ root)

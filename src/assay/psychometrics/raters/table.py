@@ -121,9 +121,9 @@ class RaschSettings(FacetSettings):
 # -- The table -------------------------------------------------------------------------------------
 
 MANY_RATERS, FEW_LABELS = 12, 50
-"""A crowd has at least so many raters, with fewer labels in the median. Without pooling, intervals of φ at the mode cover
-92% of 60 raters with 15 to 40 labels each, and 70 to 78% of 260 with 2 to 6; of 20 with 50 to 70, 94%. Of five to ten
-raters with 8 to 30 labels each they cover 92 to 96%: their ideal ratings have more labels each."""
+"""A crowd has at least so many raters, with fewer labels in the median. Without pooling, normal intervals of φ cover
+92% of 60 raters with 15 to 40 labels each, 70 to 78% of 260 with 2 to 6, and 94% of 20 with 50 to 70. Of 5 to 10 raters
+with 8 to 30 labels each they cover 92 to 96%: each item has more labels."""
 
 MOST_CATEGORIES = 20
 """Largest number of categories: the work is proportional to its square."""
