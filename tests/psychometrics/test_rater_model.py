@@ -277,7 +277,7 @@ def test_the_summary_of_a_crowd_says_how_it_was_fitted(of_crowd):
     _, found = of_crowd
     said = found.summary()
     assert said.startswith("Few labels per rater (median 5")
-    assert "500 draws of the posterior (Hamiltonian Monte Carlo)" in said
+    assert "800 draws of the posterior (Hamiltonian Monte Carlo)" in said
     assert "Penalized ML" not in said
     assert "optim" not in said
     assert found.converged
