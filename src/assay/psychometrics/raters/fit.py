@@ -7,7 +7,7 @@ All reported quantities are computed from the draws.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
@@ -47,6 +47,8 @@ class RaterFit:
         None with ``quick``.
     draws : (s, p) float
         Draws of the posterior; with ``quick``, of the normal with the observed information, except in a crowd.
+    sampled : bool
+        Whether draws without ``chains`` are of the posterior, as of a crowd.
     """
 
     density: Model
@@ -54,6 +56,7 @@ class RaterFit:
     chains: Chains | None
     draws: Floats
     settings: RaterSettings
+    sampled: bool = False
 
     @property
     def table(self) -> RaterTable:
@@ -68,7 +71,7 @@ class RaterFit:
     @property
     def normal(self) -> bool:
         """Whether the draws are of the normal approximation at the mode."""
-        return self.chains is None and not self.table.crowd
+        return self.chains is None and not self.sampled
 
     @property
     def center(self) -> Floats:
@@ -152,7 +155,7 @@ def fit(table: RaterTable, settings: RaterSettings) -> RaterFit:
     if settings.quick and table.crowd:
         mode = crowd_mode(density)
         draws = hamiltonian_draws(density, mode, settings.seed, settings.progress)
-        return RaterFit(density, (mode,), None, draws, settings)
+        return RaterFit(density, (mode,), None, draws, settings, sampled=True)
     modes = find_modes(density, settings.starts, settings.seed, settings.progress)
     if settings.quick:
         draws = modes[0].normal_draws(settings.chains * settings.draws, settings.seed, 9)
@@ -513,8 +516,9 @@ FAR_ENOUGH = 2.2
 ACCEPTED = 0.8
 """Share of trajectories accepted, to which the step is set (Neal 2011: .65 is best, higher is safer)."""
 
-MOST_DRIFT = 0.5
-"""The largest difference between the means of the halves of the draws, in standard deviations; measured: .2 to .4."""
+MOST_DRIFT, MOST_BATCHES = 0.5, 4
+"""The largest difference between the means of the halves of the draws, in standard deviations, until which more batches
+are drawn; of 260 reviewers it is .3 to .65 after the first."""
 
 
 def crowd_mode(density: Model) -> Mode:
@@ -545,33 +549,43 @@ def crowd_information(density: Model, x: Floats, width: float = 1e-4) -> Floats:
 
 
 def hamiltonian_draws(density: Model, mode: Mode, seed: int, progress: Progress | None = None) -> Floats:
-    """Draws of the posterior by Hamiltonian Monte Carlo, in coordinates in which it is round at the mode: (n, p)."""
-    rng = np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(12,)))
-    root = np.linalg.cholesky(mode.covariance)
-    p = len(mode.x)
-    step, steps, draws = p**-0.25, CROWD_WARMUP + CROWD_DRAWS, []
+    """Draws of the posterior by Hamiltonian Monte Carlo, until the reported quantities do not drift: (n, p)."""
+    chain = _trajectories(density, mode, np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(12,))))
+    layout, draws = density.layout, np.empty((0, len(mode.x)))
+    for batch in range(MOST_BATCHES):
+        for i in range(CROWD_DRAWS):
+            if progress is not None:
+                progress("sampling", batch * CROWD_DRAWS + i, (batch + 1) * CROWD_DRAWS)
+            draws = np.vstack([draws, next(chain)])
+        reported = [one(draws).mean(axis=-2) for one in (layout.severity, layout.variability)]
+        if drift(np.hstack(reported)).max() < MOST_DRIFT:
+            break
+    return draws
+
+
+def _trajectories(density: Model, mode: Mode, rng: np.random.Generator) -> Iterator[Floats]:
+    """Ends of trajectories, in coordinates in which the posterior is round at the mode; the first ones set the step."""
+    root, p = np.linalg.cholesky(mode.covariance), len(mode.x)
+    step, warmup = p**-0.25, CROWD_WARMUP
     x = mode.x + 0.5 * root @ rng.normal(size=p)
     value, slope = density.value_and_gradient(x)
-    for i in range(steps):
-        if progress is not None:
-            progress("sampling", i, steps)
+    while True:
         momentum, leap = rng.normal(size=p), step * rng.uniform(0.8, 1.2)
         before = value - momentum @ momentum / 2
         at, height, rise = x, value, slope
-        leaps = max(round(FAR_ENOUGH / step), 2)
         momentum = momentum + leap / 2 * (rise @ root)
-        for left in range(leaps - 1, -1, -1):
+        for left in reversed(range(max(round(FAR_ENOUGH / step), 2))):
             at = at + leap * (root @ momentum)
             height, rise = density.value_and_gradient(at)
             momentum = momentum + (leap if left else leap / 2) * (rise @ root)
-        chance = np.exp(min(0.0, height - momentum @ momentum / 2 - before))
+        chance = float(np.exp(min(0.0, height - momentum @ momentum / 2 - before)))
         if rng.random() < chance:
             x, value, slope = at, height, rise
-        if i < CROWD_WARMUP:
-            step *= np.exp(0.1 * (float(chance) - ACCEPTED))
+        if warmup:
+            warmup -= 1
+            step *= np.exp(0.1 * (chance - ACCEPTED))
         else:
-            draws.append(x)
-    return np.array(draws)
+            yield x
 
 
 def drift(values: Floats) -> Floats:

@@ -427,6 +427,8 @@ def _sentences(found: RaterModel) -> Iterator[str]:
 
 
 def _remedy(found: RaterModel) -> str:
+    if found.fitted.chains is None and not found.fitted.normal:
+        return "; try another seed, or MCMC (omit --quick)"
     if found.fitted.chains is None:
         return "; try more starts, or MCMC (omit --quick)"
     return f"; take more draws (draws={2 * found.fitted.settings.draws}), or inspect the local optima"

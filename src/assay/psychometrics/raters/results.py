@@ -64,7 +64,7 @@ def diagnose(found: RaterFit) -> Diagnostics:
     reached."""
     types = {"quantity": pl.String, "annotator": pl.String, "rhat": pl.Float64, "effective_draws": pl.Float64}
     if found.chains is None:
-        if found.table.crowd:
+        if found.sampled:
             return Diagnostics(pl.DataFrame(schema=types), None, tuple(_drifting(found)))
         best = found.modes[0]
         left = f"the fit stopped before a maximum: a gradient of {best.steepness:.2g} is left, and {STEEP:g} may be"
