@@ -83,6 +83,21 @@ def rated(
     return Truth(labels, truth - truth.mean(), np.array(psi), kept)
 
 
+def crowd(n_raters: int = 60, n_items: int = 80, each: int = 4, *, sd: float = 0.5, seed: int = 0) -> Truth:
+    """Labels of 1 to 5 by raters with few labels each: quality, severity and error on a line, rounded."""
+    rng = np.random.default_rng(seed)
+    quality, phi, rows = rng.normal(3, 1, n_items), rng.normal(0, sd, n_raters), []
+    for i in range(n_items):
+        for r in rng.choice(n_raters, each, replace=False):
+            label = int(np.clip(round(quality[i] + phi[r] + rng.normal(0, 0.8)), 1, 5))
+            rows.append({"item": f"i{i:03d}", "annotator": f"r{r:03d}", "label": label, "half": "ab"[i % 2]})
+    frame = pl.DataFrame(rows)
+    items = frame.select("item", "half").unique()
+    labels = assay.read(frame.drop("half"), scale="1-5", items=items)
+    phi = np.array([phi[int(name[1:])] for name in labels.humans])
+    return Truth(labels, phi - phi.mean(), np.full(len(phi), 0.8), quality)
+
+
 def lessons(
     phi: Sequence[float] = (-0.6, 0.0, 0.6, -0.3, 0.3, 0.0),
     *,

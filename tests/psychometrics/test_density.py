@@ -92,6 +92,7 @@ def test_three_traits_together_are_refused_and_lone_criteria_share_none():
 def test_parameters_are_counted_by_kind_with_their_priors():
     table, plan = plan_of(rated(24, criteria=2, categories=4).labels, group="dialect")
     n = {kind: len(plan.indices(kind)) for kind in PRIORS}
+    assert n.pop("ln psi in a crowd") == 0
     assert n == {
         "phi": 4, "eta": 2, "ln psi": 5, "ln tau": 1, "phi by group": 4, "ln psi by group": 5, "ln alpha": 2,
         "gamma": 2 * 2 * 3,
@@ -99,7 +100,8 @@ def test_parameters_are_counted_by_kind_with_their_priors():
     assert plan.p == sum(n.values())
     assert plan.shape == (2, 2, 5)
     assert sorted(plan.gamma.ravel().tolist()) == plan.indices("gamma").tolist()
-    for kind, (mean, sd) in PRIORS.items():
+    for kind in n:
+        mean, sd = PRIORS[kind]
         assert set(plan.mean[plan.indices(kind)]) == {mean}
         assert set(plan.sd[plan.indices(kind)]) == {sd}
     rng = np.random.default_rng(0)

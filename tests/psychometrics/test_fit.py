@@ -375,6 +375,7 @@ def test_some_of_the_draws_are_spread_evenly():
 def test_the_centre_is_the_mode_or_the_mean_of_the_draws():
     draws = np.array([[1.0, 2], [3, 6]])
     assert RaterFit(None, (mode((7.0, 8.0)),), None, draws, None).center.tolist() == [7, 8]
+    assert RaterFit(None, (mode((7.0, 8.0)),), None, draws, None, sampled=True).center.tolist() == [2, 4]
     chains = Chains(draws[None], 0, 1.0)
     assert RaterFit(None, (mode((7.0, 8.0)),), chains, draws, None).center.tolist() == [2, 4]
     assert Chains(np.arange(12.0).reshape(2, 3, 2), 0, 1.0).all.tolist() == np.arange(12.0).reshape(6, 2).tolist()
@@ -481,8 +482,9 @@ def test_each_method_has_the_same_number_of_draws(quick, monkeypatch):
     monkeypatch.setattr(module, "find_modes", lambda *asked: found.append(asked) or (best, other))
     monkeypatch.setattr(module, "sample", lambda *asked: sampled.append(asked) or chains)
     found, sampled = [], []
-    made = module.fit("table", settings)
-    density = ("density", ("layout", "table", settings))
+    table = SimpleNamespace(crowd=False)
+    made = module.fit(table, settings)
+    density = ("density", ("layout", table, settings))
     assert found == [(density, 6, 5, settings.progress)]
     assert made.modes == (best, other)
     assert made.draws.shape == (600, 1)

@@ -223,6 +223,7 @@ class Labelled(tuple):
     """A table without labels."""
 
     categories = "of 1-5"
+    crowd = False
 
 
 @pytest.mark.parametrize("unfair", [True, False])
@@ -240,7 +241,7 @@ def test_summary_starts_with_convergence(method, unfair, monkeypatch):
     monkeypatch.setattr(words, "optima_line", lambda modes, starts, rival, partial: "modes")
     chains = None if method == "quick" else SimpleNamespace(divergences=1)
     model = SimpleNamespace(
-        fitted=SimpleNamespace(chains=chains, table=Labelled(), rope=0.3,
+        fitted=SimpleNamespace(chains=chains, normal=chains is None, table=Labelled(), rope=0.3,
                                settings=SimpleNamespace(confidence=0.9, draws=500, starts=10)), unit="points",
         converged=method != "not", rows=NAMED, doubtful={}, modes=None,
         diagnostics=SimpleNamespace(

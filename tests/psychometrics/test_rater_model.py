@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import functools
 import itertools
 import re
@@ -9,14 +10,14 @@ import re
 import numpy as np
 import polars as pl
 import pytest
-from rated import lessons, rated
+from rated import crowd, lessons, rated
 from tables import ITEMS
 
 import assay
 from assay.errors import AssayError, MissingExtra
 from assay.psychometrics.raters.density import Density, contrasts, layout
 from assay.psychometrics.raters.fit import RaterFit
-from assay.psychometrics.raters.results import ideal_ratings, ideal_shares, traits
+from assay.psychometrics.raters.results import diagnose, ideal_ratings, ideal_shares, traits
 from assay.psychometrics.raters.table import RaterSettings, rater_table
 
 # -- the likelihood -----------------------------------------------------------------------------------
@@ -52,6 +53,17 @@ def test_the_gradient_is_that_of_the_value(name):
     steps = np.eye(found.layout.p) * 1e-5
     numeric = [(found.value(x + s) - found.value(x - s)) / 2e-5 for s in steps]
     np.testing.assert_allclose(slope, numeric, atol=2e-5)
+
+
+@pytest.mark.parametrize("asked", [{}, {"group": "dialect"}])
+def test_information_about_raters_is_that_of_the_gradient(asked):
+    found = density(rated(40, categories=4).labels, **asked)
+    x = somewhere(found)
+    mine = found.layout.phi.any(axis=0) | found.layout.psi.any(axis=0)
+    steps = np.eye(found.layout.p)[mine] * 1e-5
+    each = [found.value_and_gradient(x - s)[1] - found.value_and_gradient(x + s)[1] for s in steps]
+    numeric = np.array(each)[:, mine] / 2e-5 - np.diag(found.layout.sd[mine] ** -2)
+    np.testing.assert_allclose(found.rater_information(x)[np.ix_(mine, mine)], numeric, atol=1e-4)
 
 
 @pytest.mark.slow  # half a minute of compiling
@@ -232,6 +244,66 @@ def test_ordered_words_and_criteria_of_different_lengths():
     found = assay.rater_model(assay.read(frame, judges=["gpt"], scale=scales), quick=True, starts=1)
     assert found.items["categories"].to_list() == [5, 3]
     assert set(found.ideal.filter(pl.col("criterion") == "c1")["ideal"]) <= set(words)
+
+
+# -- crowds ---------------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def of_crowd():
+    """60 raters with two to eleven labels each."""
+    truth = crowd(seed=1)
+    return truth, assay.rater_model(truth.labels, quick=True)
+
+
+def test_intervals_of_a_crowd_contain_the_severity(of_crowd):
+    """Normal intervals at the mode, with separate ψ from .27 to 1.55, contain it in 50; 8 raters are significant."""
+    truth, found = of_crowd
+    inside = (found.rows["low"].to_numpy() <= truth.phi) & (truth.phi <= found.rows["high"].to_numpy())
+    assert inside.sum() >= 54  # P(< 54) = .03 with 95%
+    assert found.rows["psi"].is_between(0.5, 1.5).all()
+    assert not (found.rows["p_adjusted"].to_numpy() <= 0.05)[found.rows["estimate"].to_numpy() * truth.phi < 0].any()
+
+
+def test_no_rater_of_a_crowd_of_equals_is_significant():
+    """Normal intervals at the mode, with separate ψ, make 2, 2 and 4 of 60 raters significant with seeds 1 to 3."""
+    for seed in (1, 2):
+        found = assay.rater_model(crowd(sd=0, seed=seed).labels, quick=True)
+        assert found.rows["p_adjusted"].min() > 0.05
+        assert "60 of 60 raters: no significant difference in severity." in found.summary()
+
+
+def test_the_summary_of_a_crowd_says_how_it_was_fitted(of_crowd):
+    _, found = of_crowd
+    said = found.summary()
+    assert said.startswith("Few labels per rater (median 5")
+    assert "800 draws of the posterior (Hamiltonian Monte Carlo)" in said
+    assert "Penalized ML" not in said
+    assert "optim" not in said
+    assert found.converged
+    np.testing.assert_allclose(found.rows["estimate"].sum(), 0, atol=1e-9)
+
+
+def test_the_same_seed_draws_the_same_crowd(of_crowd):
+    truth, found = of_crowd
+    again = assay.rater_model(truth.labels, quick=True)
+    assert again.rows.equals(found.rows)
+
+
+@pytest.mark.parametrize(
+    ("raters", "items", "each", "pooled"), [(12, 40, 4, True), (11, 40, 4, False), (12, 160, 4, False)]
+)
+def test_variability_is_pooled_over_many_raters_with_few_labels(raters, items, each, pooled):
+    found = density(crowd(raters, items, each).labels)
+    assert bool(len(found.layout.indices("ln psi in a crowd"))) == pooled
+    assert len(found.layout.indices("ln psi")) == (1 if pooled else raters)
+
+
+def test_a_crowd_that_does_not_mix_is_not_converged(of_crowd):
+    _, found = of_crowd
+    moving = np.linspace(0, 1, len(found.fitted.draws))[:, None]
+    stuck = dataclasses.replace(found.fitted, draws=found.fitted.draws + moving)
+    assert diagnose(stuck).problems[0].startswith("the two halves of the draws of ")
 
 
 # -- modes ----------------------------------------------------------------------------------------------

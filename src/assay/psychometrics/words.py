@@ -167,6 +167,14 @@ def model_line(unit: str, categories: Sequence[Sequence[Any]]) -> str:
     return f"Linear model: labels are numbers{scale}; φ and ψ are in {unit}."
 
 
+def crowd_line(labels: Sequence[int]) -> str:
+    """That ψ is partially pooled, because raters have few ``labels`` each."""
+    return (
+        f"Few labels per rater (median {np.median(labels):g}): variability is partially pooled over raters, and "
+        "intervals are from draws of the posterior."
+    )
+
+
 Doubt = Literal["edge", "misfit", "reversed"]
 """Why the φ of a rater is not to be interpreted."""
 

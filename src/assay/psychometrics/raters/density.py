@@ -32,6 +32,7 @@ PRIORS: Mapping[str, tuple[float, float]] = {
     "phi": (0.0, 1.0),
     "eta": (0.0, 0.5),
     "ln psi": (float(np.log(0.5)), 1.0),
+    "ln psi in a crowd": (0.0, 0.4),
     "ln tau": (0.0, 0.5),
     "phi by group": (0.0, 0.5),
     "ln psi by group": (0.0, 0.5),
@@ -40,7 +41,8 @@ PRIORS: Mapping[str, tuple[float, float]] = {
 }
 """Mean and standard deviation of each kind of parameter, in categories of the scale and their logarithms.
 
-Weak ones: raters differ by a category or two, scatter by .5 (.07 to 3.5), and groups change that by half as much."""
+Weak ones: raters differ by a category or two, scatter by .5 (.07 to 3.5), and groups change that by half as much.
+Raters of a crowd scatter by a factor of 1.5 around their mean, which is estimated: a few labels say little about ψ."""
 
 MOST_TRAITS_TOGETHER = 2
 """Dimensions of a grid, at most: two traits have 14 · 14 points at the default of nodes, three would have 2,744."""
@@ -162,6 +164,13 @@ class Columns:
         wide = np.broadcast_to(columns, (*self.shape, columns.shape[-1]))
         self.parts[of].append((self.add(kind, columns.shape[-1]), wide))
 
+    def add_variability(self, *, crowd: bool) -> None:
+        """ψ of each rater; in a crowd, its mean over raters and the raters' deviations."""
+        n = self.shape[2]
+        self.add_columns("psi", "ln psi", np.ones((n, 1)) if crowd else np.eye(n))
+        if crowd:
+            self.add_columns("psi", "ln psi in a crowd", contrasts(n))
+
     def add_groups(self, compared: Bools) -> None:
         """Differences of each further group from the first, of the raters compared: (groups, raters)."""
         for g in range(1, self.shape[0]):
@@ -199,11 +208,11 @@ def layout(table: RaterTable, settings: RaterSettings) -> Layout:
         For traits of criteria that are not there, or more than two traits on which the same criteria load.
     """
     shape = (len(table.groups), len(table.criteria), len(table.raters))
-    n_groups, n_criteria, n_raters = shape
+    n_groups, n_criteria, _ = shape
     columns = Columns(shape)
-    columns.add_columns("phi", "phi", contrasts(n_raters))
+    columns.add_columns("phi", "phi", contrasts(shape[2]))
     columns.add_columns("phi", "eta", np.eye(n_criteria)[:, None, :])
-    columns.add_columns("psi", "ln psi", np.eye(n_raters))
+    columns.add_variability(crowd=table.crowd)
     if n_criteria > 1:
         columns.add_columns("psi", "ln tau", contrasts(n_criteria)[:, None, :])
     compared = compared_raters(table)
@@ -512,12 +521,65 @@ class Density:
         """The log posterior, up to a constant."""
         return float(self.evaluate(x).value + self.log_prior(x))
 
-    def value_and_gradient(self, x: Floats) -> tuple[float, Floats]:
-        """The log posterior and its gradient: (p,)."""
-        s = self.evaluate(x)
-        slope = -(x - self.layout.mean) / self.layout.sd**2
-        responsible = np.zeros_like(s.likelihood)
-        to_label, to_cell = self._backward_sums
+    def rater_information(self, x: Floats) -> Floats:
+        """Minus the Hessian of the log posterior, of the parameters of φ and ψ: (p, p), 0 for all others.
+
+        By Louis (1982), for each cell minus the mean over ξ of the second derivatives, minus the covariance of the
+        first. Exact without traits; with traits, covariances between cells of a subject are ignored.
+        """
+        s, k = self.evaluate(x), self.table.n_categories
+        responsible, _ = self._responsibilities(s)
+        to_label, _ = self._backward_sums
+        often = np.asarray(to_label @ responsible).reshape(s.detection.shape)
+        p, w = np.exp(s.detection), s.spread[:, None, None]
+
+        def mean(values: Floats) -> Floats:
+            return np.asarray((p * values).sum(axis=1, keepdims=True))
+
+        d, d2 = s.distance, s.distance**2
+        first = np.stack([(d - mean(d)) * w, (d2 - mean(d2)) * w])
+        within = [
+            mean(d2) - mean(d) ** 2, (mean(d**3) - mean(d2) * mean(d)) + 2 * (d - mean(d)) / w,
+            mean(d**4) - mean(d2) ** 2 + 2 * (d2 - mean(d2)) / w,
+        ]  # fmt: skip
+        phi, both, psi = ((often * one * w**2).sum(axis=(1, 2)) for one in within)
+        found = self._missing_information(first.reshape(2, -1, k), responsible)
+        n = len(phi)
+        at = np.arange(n)
+        found[at, at], found[at + n, at + n] = found[at, at] + phi, found[at + n, at + n] + psi
+        found[at, at + n], found[at + n, at] = found[at, at + n] + both, found[at + n, at] + both
+        design = np.vstack([self.layout.phi, self.layout.psi])
+        return np.asarray(design.T @ (found @ design))
+
+    def _missing_information(self, first: Floats, responsible: Floats) -> Floats:
+        """Minus the covariance over ξ of the first derivatives by φ and ln ψ of each block and rater, of all cells.
+
+        Parameters
+        ----------
+        first : (2, columns, categories) float
+            By φ and by ln ψ, of each label by ideal rating.
+        responsible : (cells, categories) float
+            p(ξ | labels), times the number of equal cells.
+        """
+        from scipy.sparse import csr_matrix, diags, hstack
+
+        columns, k = first.shape[1:]
+        rater = np.arange(columns) // k
+        count = np.maximum(self.table.cells.count, 1).astype(float)
+        found: Any = 0
+        mean: Any = 0
+        for ideal in range(k):
+            place = (np.arange(columns), rater)
+            score = hstack([self._label_sums @ csr_matrix((one[:, ideal], place)) for one in first]).tocsr()
+            weight = responsible[:, ideal]
+            found = found - score.T @ diags(weight) @ score
+            mean = mean + diags(weight / count) @ score
+        return np.asarray((found + mean.T @ diags(count) @ mean).todense())
+
+    def _responsibilities(self, s: Stages) -> tuple[Floats, list[Floats]]:
+        """p(ξ | labels) of each cell times its number, and derivatives of the value by `Stages.ideal` of each grid."""
+        responsible, found = np.zeros_like(s.likelihood), []
+        _, to_cell = self._backward_sums
         for i, grid in enumerate(self.grids):
             weight = point_probabilities(s.unit[i]) * grid.count[:, None]
             per_mixed = (to_cell[i] @ weight) / s.mixed[i]
@@ -526,7 +588,17 @@ class Density:
             for b, rows in _slices(grid):
                 per_ideal[b] = per_mixed[rows].T @ mine[rows]
                 responsible[grid.cells[rows]] = (per_mixed[rows] @ s.ideal[i][b]) * mine[rows]
-            self._add_ideal_slopes(slope, x, grid, s.ideal[i], per_ideal)
+            found.append(per_ideal)
+        return responsible, found
+
+    def value_and_gradient(self, x: Floats) -> tuple[float, Floats]:
+        """The log posterior and its gradient: (p,)."""
+        s = self.evaluate(x)
+        slope = -(x - self.layout.mean) / self.layout.sd**2
+        to_label, _ = self._backward_sums
+        responsible, of_grids = self._responsibilities(s)
+        for grid, ideal, per_ideal in zip(self.grids, s.ideal, of_grids, strict=True):
+            self._add_ideal_slopes(slope, x, grid, ideal, per_ideal)
         per_detection = np.asarray(to_label @ responsible).reshape(s.detection.shape)
         p = np.exp(s.detection)
         lean = per_detection - p * per_detection.sum(axis=1, keepdims=True)

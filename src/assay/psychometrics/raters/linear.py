@@ -27,8 +27,10 @@ from assay.estimation.statistic import Floats, Ints
 from assay.psychometrics.raters.density import PRIORS, Columns, Layout, compared_raters, contrasts, criterion_traits
 from assay.psychometrics.raters.table import RaterSettings, RaterTable
 
+_SHARED = ("phi", "ln psi", "ln psi in a crowd", "ln tau", "phi by group", "ln psi by group")
+
 LINEAR_PRIORS = {
-    **{kind: PRIORS[kind] for kind in ("phi", "ln psi", "ln tau", "phi by group", "ln psi by group")},
+    **{kind: PRIORS[kind] for kind in _SHARED},
     "ln alpha": (float(np.log(0.5)), 1.0),
     "ln omega": (float(np.log(0.5)), 1.0),
     "mean": (0.0, 3.0),
@@ -93,7 +95,7 @@ def linear_layout(table: RaterTable, settings: RaterSettings) -> Layout:
     unit = _pooled_sd(table)
     columns = Columns(shape)
     columns.add_columns("phi", "phi", contrasts(shape[2]))
-    columns.add_columns("psi", "ln psi", np.eye(shape[2]))
+    columns.add_variability(crowd=table.crowd)
     if shape[1] > 1:
         columns.add_columns("psi", "ln tau", contrasts(shape[1])[:, None, :])
     compared = compared_raters(table)

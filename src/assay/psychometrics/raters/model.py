@@ -238,13 +238,12 @@ def _result(found: RaterFit, groups: Mapping[str, Sequence[str]] | None) -> Rate
     table, settings = found.table, found.settings
     checked, modes, diagnosis = predictive(found), modes_frame(found), diagnose(found)
     fair = fairness(found) if settings.group else None
-    n = settings.chains * settings.draws
-    level = f"{100 * settings.confidence:g}%"
-    how = (
-        f"{level}, normal approximation: {n:,} draws with the observed information, seed {settings.seed}"
-        if found.chains is None
-        else f"{level} of {n:,} draws of the posterior ({settings.chains} chains by NUTS), seed {settings.seed}"
-    )
+    level, n = f"{100 * settings.confidence:g}%", len(found.draws)
+    how = f"{level} of {n:,} draws of the posterior ({settings.chains} chains by NUTS), seed {settings.seed}"
+    if found.normal:
+        how = f"{level}, normal approximation: {n:,} draws with the observed information, seed {settings.seed}"
+    elif found.chains is None:
+        how = f"{level} of {n:,} draws of the posterior (Hamiltonian Monte Carlo), seed {settings.seed}"
     facts = {"raters": len(table.raters), "items": len(table.items), "labels": len(table)}
     if table.criteria != (None,):
         facts["criteria"] = len(table.criteria)
@@ -396,9 +395,11 @@ def _sentences(found: RaterModel) -> Iterator[str]:
     if not found.converged:
         yield f"NOT CONVERGED: {'; '.join(found.diagnostics.problems)}. Do not use these numbers{_remedy(found)}."
     fitted = found.fitted
-    if fitted.chains is None:
+    if fitted.table.crowd:
+        yield words.crowd_line(fitted.table.counts.sum(axis=0))
+    if fitted.normal:
         yield "Penalized ML approximation. Use MCMC for publication (assay raters without --quick)."
-    elif found.converged:
+    elif fitted.chains is not None and found.converged:
         worst = float(found.diagnostics.rows["rhat"].to_numpy().max())
         least = float(found.diagnostics.rows["effective_draws"].to_numpy().min())
         yield (
@@ -420,12 +421,14 @@ def _sentences(found: RaterModel) -> Iterator[str]:
         yield from found.fairness.sentences(fitted.rope, unit, doubtful)
     if found.groups is not None:
         yield from words.group_lines(found.groups, fitted.settings.by or "", unit)
-    yield words.optima_line(
-        found.modes, fitted.settings.starts, RIVAL, partial=len(fitted.table) > MANY_LABELS
-    )  # fmt: skip
+    if fitted.normal or fitted.chains is not None:
+        partial = len(fitted.table) > MANY_LABELS
+        yield words.optima_line(found.modes, fitted.settings.starts, RIVAL, partial=partial)
 
 
 def _remedy(found: RaterModel) -> str:
+    if found.fitted.chains is None and not found.fitted.normal:
+        return "; try another seed, or MCMC (omit --quick)"
     if found.fitted.chains is None:
         return "; try more starts, or MCMC (omit --quick)"
     return f"; take more draws (draws={2 * found.fitted.settings.draws}), or inspect the local optima"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, cast
 
@@ -13,7 +13,7 @@ import polars as pl
 from assay.estimation.intervals import adjust_p
 from assay.estimation.statistic import Floats, Ints
 from assay.psychometrics.raters.density import Density, point_probabilities
-from assay.psychometrics.raters.fit import MOST_RHAT, STEEP, Chains, RaterFit, rhat_and_samples
+from assay.psychometrics.raters.fit import MOST_DRIFT, MOST_RHAT, STEEP, Chains, RaterFit, drift, rhat_and_samples
 from assay.psychometrics.raters.linear import LinearDensity, linear_ideal, linear_predictive, linear_traits
 from assay.statistics.means import WelchDifference
 
@@ -64,6 +64,8 @@ def diagnose(found: RaterFit) -> Diagnostics:
     reached."""
     types = {"quantity": pl.String, "annotator": pl.String, "rhat": pl.Float64, "effective_draws": pl.Float64}
     if found.chains is None:
+        if found.sampled:
+            return Diagnostics(pl.DataFrame(schema=types), None, tuple(_drifting(found)))
         best = found.modes[0]
         left = f"the fit stopped before a maximum: a gradient of {best.steepness:.2g} is left, and {STEEP:g} may be"
         return Diagnostics(pl.DataFrame(schema=types), None, () if best.arrived else (left,))
@@ -82,6 +84,17 @@ def diagnose(found: RaterFit) -> Diagnostics:
         ]
     frame = pl.DataFrame(rows, schema=types).fill_nan(None)
     return Diagnostics(frame, found.chains.divergences, tuple(convergence_problems(found.chains, frame)))
+
+
+def _drifting(found: RaterFit) -> Iterator[str]:
+    """Why the draws of a crowd cannot be used."""
+    apart = np.stack([drift(found.severity.replicates), drift(np.log(found.variability.replicates))])
+    if not apart.max() < MOST_DRIFT:
+        rater = found.table.raters[int(apart.max(axis=0).argmax())]
+        yield (
+            f"the two halves of the draws of {rater} differ by {apart.max():.2f} standard deviations; less than "
+            f"{MOST_DRIFT:g} is required"
+        )
 
 
 def convergence_problems(found: Chains, rows: pl.DataFrame) -> list[str]:
