@@ -52,7 +52,8 @@ def g_study_parts(found: GStudy) -> tuple[Part, ...]:
 def d_study_parts(found: DStudy) -> tuple[Part, ...]:
     """Projected reliability for other numbers of raters and lessons."""
     smallest = found.smallest.drop([c for c in ("study",) if found.smallest[c].n_unique() == 1])
-    along = "levels of each facet alone" if "facet" in smallest.columns else found.along
+    noun = words.facet_noun(found.along, found.columns)
+    along = "levels of each facet alone" if "facet" in smallest.columns else noun
     return (
         Part(
             "Projected reliability (D-study)",
@@ -61,7 +62,7 @@ def d_study_parts(found: DStudy) -> tuple[Part, ...]:
                 (f"Smallest number of {along} that reaches {found.target:g}.", smallest),
                 ("All combinations of numbers.", filled(found.projected)),
             ),
-            ((f"Coefficient by the number of {found.along}.", found.plot),),
+            ((f"Coefficient by the number of {noun}.", found.plot),),
             found.notes,
         ),
     )
