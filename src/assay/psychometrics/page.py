@@ -167,7 +167,14 @@ def report_raters(labels: Annotations, options: PartOptions) -> tuple[Part, ...]
         why = f"the table has more than {MOST_RATED:,} labels; run assay.rater_model(labels, quick=True)"
         return (Part(title, lines=(f"Not estimated here: {why}.",)),)
     given = {**options.fit, "repeats": "each" if options.repeats == "mean" else options.repeats}
-    return parts_or_reason(title, lambda: rater_parts(rater_model(labels, quick=True, **given)))
+    by_group = {} if options.group is None else {"group": options.group, "object": options.object}
+    try:
+        return rater_parts(rater_model(labels, quick=True, **given, **by_group))
+    except DesignError as reason:
+        if not by_group:
+            return (Part(title, lines=(f"Not estimable: {reason}.",)),)
+        unknown = Part(f"Differential severity by {options.group}", lines=(f"Not estimable: {reason}.",))
+    return (*parts_or_reason(title, lambda: rater_parts(rater_model(labels, quick=True, **given))), unknown)
 
 
 def report_generalizability(labels: Annotations, options: PartOptions) -> tuple[Part, ...]:
