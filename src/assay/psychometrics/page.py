@@ -5,6 +5,8 @@ Numbers keep all their digits here; the layout rounds them.
 
 from __future__ import annotations
 
+from typing import Any
+
 import polars as pl
 
 from assay.data.annotations import Annotations
@@ -167,7 +169,7 @@ def report_raters(labels: Annotations, options: PartOptions) -> tuple[Part, ...]
         why = f"the table has more than {MOST_RATED:,} labels; run assay.rater_model(labels, quick=True)"
         return (Part(title, lines=(f"Not estimated here: {why}.",)),)
     given = {**options.fit, "repeats": "each" if options.repeats == "mean" else options.repeats}
-    by_group = {} if options.group is None else {"group": options.group, "object": options.object}
+    by_group: dict[str, Any] = {} if options.group is None else {"group": options.group, "object": options.object}
     try:
         return rater_parts(rater_model(labels, quick=True, **given, **by_group))
     except DesignError as reason:

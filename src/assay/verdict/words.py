@@ -12,7 +12,7 @@ from dataclasses import replace
 from assay.errors import counted, listing
 from assay.estimation.intervals import Estimate
 from assay.reporting.page import Card
-from assay.reporting.tables import estimated, interval, p_value, said, signed
+from assay.reporting.tables import decimals, estimated, interval, p_value, said, signed
 from assay.verdict.cells import DIMENSIONS, TOWARD, Boundaries, CardRow, Dimension
 from assay.verdict.probe_calls import CALLED, CalledMeasure
 from assay.verdict.probe_measures import WANTED, CalledProbe, Probe, ProbeRow, responses_needed
@@ -465,8 +465,9 @@ def more_labels(n: int | None) -> str:
 
 
 def percent(share: Estimate) -> str:
-    """``25% [9%, 53%]``."""
-    return f"{100 * share.estimate:.0f}% [{100 * share.low:.0f}%, {100 * share.high:.0f}%]"
+    """``25% [9%, 53%]``, rounded as ``0.25 [0.09, 0.53]`` in a table."""
+    value, low, high = (f"{100 * float(decimals(one, 2)):.0f}%" for one in (share.estimate, share.low, share.high))
+    return f"{value} [{low}, {high}]"
 
 
 def good_judge(found: Estimate) -> str:
