@@ -388,7 +388,7 @@ def change_range(x: Floats, base: Floats | float, since: int, horizon: int) -> t
     sums, squares = (np.concatenate([[0.0], np.cumsum(v)]) for v in (y, y**2))
     after = (squares[-1] - squares[k]) - (sums[-1] - sums[k]) ** 2 / (len(y) - k)
     if known:
-        mean = float(base)  # type: ignore[arg-type]
+        mean = float(base)
         first = squares[k] - 2 * mean * sums[k] + k * mean**2
     else:
         first = squares[k] - sums[k] ** 2 / np.maximum(k, 1)
