@@ -3,7 +3,8 @@
 python benchmarks/g_study_coverage.py [--tables 300] [--seed 1] [--method profile]
 
 Prints the table of docs/coverage.md: of each design and quantity, the share of 95% intervals that hold the true value,
-below and above it.
+below and above it. Some are
+projections to other numbers of levels (D-study).
 """
 
 from __future__ import annotations
@@ -20,6 +21,9 @@ from assay.statistics.components.reml import Ratio
 DESIGNS = {
     # design, object, levels of each facet, share of labels missing, standard deviation of each effect
     "p x i, 30 x 8": ("p x i", "p", {"p": 30, "i": 8}, 0.0, {"p": 0.7, "i": 0.4, "pi": 1.0}),
+    "i x r, 80 x 2": ("i x r", "i", {"i": 80, "r": 2}, 0.0, {"i": 2.3, "r": 0.77, "ir": 1.05}),
+    "i x r, 80 x 3": ("i x r", "i", {"i": 80, "r": 3}, 0.0, {"i": 2.3, "r": 0.77, "ir": 1.05}),
+    "i x r, 80 x 5": ("i x r", "i", {"i": 80, "r": 5}, 0.0, {"i": 2.3, "r": 0.77, "ir": 1.05}),
     "p x (r:t), 25 x 4 x 3": (
         "p x (r:t)", "p", {"p": 25, "t": 4, "r": 3}, 0.0, {"p": 0.7, "t": 0.5, "r:t": 0.4, "pt": 0.6, "pr:t": 1.0},
     ),
@@ -66,6 +70,11 @@ def main() -> None:
             by_size = weights(terms, parsed, measured, (), {})
             asked = {t.name: Ratio(row) for t, row in zip(terms, np.eye(len(terms)), strict=True)}
             asked |= {"Eρ²": by_size.generalizability, "Φ": by_size.dependability}
+            others = [f for f in parsed.facets if f != measured]
+            for numbers in ({others[0]: 3}, dict.fromkeys(others, 3), {others[-1]: 10}):
+                projected = weights(terms, parsed, measured, (), numbers)
+                label = ", ".join(f"{n} {f}" for f, n in numbers.items())
+                asked |= {f"Φ, {label}": projected.dependability, f"Eρ², {label}": projected.generalizability}
             for what, quantity in asked.items():
                 one, true = sure.estimate(quantity), float(quantity.value(truth))
                 found.setdefault(what, []).append(-1 if true < one.low else 1 if true > one.high else 0)

@@ -13,6 +13,7 @@ import pytest
 import assay
 from asking import differences_from_kept, each_kept, questions_of
 from assay import planning
+from assay.cli.app import main
 from assay.errors import DataError, DesignError
 from assay.estimation.intervals import wilson
 from assay.planning import AltTestPlan
@@ -285,10 +286,38 @@ def test_pilot_size_requires_two_annotators_and_judge():
         ({"low": None, "high": None}, " (80% range: above these sizes)"),
         ({"low": 90, "high": 1200}, " (80% range: 90–1,200)"),
         ({"low": 90, "high": None}, " (80% range: 90 or more)"),
+        ({"low": 50, "high": 220}, " (80% range: up to 220)"),  # 50 is the smallest size of the plan, not an estimate
+        ({"low": 50, "high": None}, " (80% range: beyond these sizes at both ends)"),
     ],
 )
 def test_range_words(row, words):
-    assert planning._range(row) == words
+    assert planning._range(row, 50) == words
+
+
+def test_power_below_the_required_is_not_rounded_up_to_it():
+    """.796 of 0.8 is not 0.80: 300 items, the next size, are the smallest that reach it."""
+    assert planning._below(0.796, 0.8) == "0.796"
+    assert planning._below(0.7999, 0.8) == "0.799"
+    assert [planning._below(v, 0.8) for v in (0.80, 0.794, 0.804)] == ["0.80", "0.79", "0.80"]
+
+
+def test_verdicts_of_a_pilot_add_up_with_the_assurance():
+    """All columns of a row are of the same truths: 0.89 beside 0.84 and 0.16 were two averages."""
+    pilot = assay.simulate(60, 4, seed=5, judges={"m": 0.25}, scale="1-5")
+    rows = assay.plan.alt_test([40, 80, 160], pilot=pilot, n_studies=200, epsilon=0.15).table
+    conclusive = rows["replace"] + rows["do_not_replace"] + rows["mixed"]
+    np.testing.assert_allclose(conclusive, rows["estimate"])
+    np.testing.assert_allclose(rows["undecided"], 1 - rows["estimate"])
+
+
+def test_prior_on_the_command_line(capsys):
+    call = ["plan", "alt-test", "--n-items", "60", "--n-studies", "50", "--epsilon", "0.1", "--categories", "3"]
+    with pytest.raises(SystemExit) as ended:
+        main([*call, "--prior", "0.7,0.2,0.1"])
+    assert ended.value.code == 0
+    out = capsys.readouterr().out
+    found = assay.plan.alt_test([60], n_studies=50, epsilon=0.1, categories=3, prior=[0.7, 0.2, 0.1])
+    assert f"{found.table['estimate'][0]:.2f}" in out
 
 
 def ends(*, pilot=None, **more):
@@ -405,11 +434,13 @@ Monte Carlo error at most 0.13.
      30      0.07      0.30
      40      0.13      0.38
 
-None of these sizes gives power 0.30 (ε = 0.1, 3 annotators).
-40 items give power 0.30 (ε = 0.2, 3 annotators).
-None of these sizes gives power 0.30 (ε = 0.1, 4 annotators).
-30 items give power 0.30 (ε = 0.2, 4 annotators).
-Based on assumed error rates, so no interval."""
+None of these sizes gives power 0.30 or more (ε = 0.1, 3 annotators).
+40 items give power 0.40, at least 0.30 (ε = 0.2, 3 annotators); Do not replace 0.00, Undecided 0.60.
+None of these sizes gives power 0.30 or more (ε = 0.1, 4 annotators).
+30 items give power 0.30, at least 0.30 (ε = 0.2, 4 annotators); Do not replace 0.00, Undecided 0.70.
+Based on assumed error rates, so no interval.
+A judge exactly at the margin ε is Undecided in most studies, of any size: a study without Replace is seldom one with \
+Do not replace."""
     )
 
 
@@ -417,10 +448,10 @@ def test_small_pilot_plan_summary():
     pilot = assay.simulate(40, 4, seed=1, judges={"m": 0.2}, scale="1-5")
     plan = assay.plan.alt_test([30, 40], pilot=pilot, n_studies=40, seed=3, epsilon=[0.2, 0.1], power=0.35)
     assert rounded(plan.table) == [
-        (3, 0.1, 30, 0.067, 0.005, 0.48, 42, 0.048, 0.071, 0, 0.881, 0.048, 0.063, 0.837),
-        (3, 0.1, 40, 0.1, 0.012, 0.514, 42, 0.071, 0.071, 0, 0.857, 0.095, 0.135, 0.839),
-        (3, 0.2, 30, 0.367, 0.109, 0.733, 42, 0.381, 0.024, 0, 0.595, 0.357, 0.349, 0.837),
-        (3, 0.2, 40, 0.4, 0.126, 0.756, 42, 0.405, 0.0, 0, 0.595, 0.381, 0.421, 0.839),
+        (3, 0.1, 30, 0.067, 0.005, 0.48, 42, 0.067, 0.0, 0, 0.933, 0.048, 0.063, 0.837),
+        (3, 0.1, 40, 0.1, 0.012, 0.514, 42, 0.1, 0.0, 0, 0.9, 0.095, 0.135, 0.839),
+        (3, 0.2, 30, 0.367, 0.109, 0.733, 42, 0.333, 0.033, 0, 0.633, 0.357, 0.349, 0.837),
+        (3, 0.2, 40, 0.4, 0.126, 0.756, 42, 0.4, 0.0, 0, 0.6, 0.381, 0.421, 0.839),
     ]
     assert plan.smallest.rows() == [(3, 0.1, None, None, None), (3, 0.2, 30, 30, None)]
     *text, _ = plan.summary().splitlines()
@@ -439,8 +470,9 @@ Monte Carlo error at most 0.15.
      30      0.07      0.37
      40      0.10      0.40
 
-None of these sizes gives assurance 0.35 (ε = 0.1, 3 annotators).
-30 items (80% range: 30 or more) give assurance 0.35 (ε = 0.2, 3 annotators)."""
+None of these sizes gives assurance 0.35 or more (ε = 0.1, 3 annotators).
+30 items (80% range: beyond these sizes at both ends) give assurance 0.37, at least 0.35 (ε = 0.2, 3 annotators); \
+Do not replace 0.03, Undecided 0.63."""
     )
 
 

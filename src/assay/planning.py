@@ -114,7 +114,7 @@ class PlanSettings(RuleSettings):
         None, "Number of categories, or a scale such as 1-5.", details="Default: 4 categories.", first=True
     )
     prior: Sequence[float] | None = option(
-        None, "Probability of each label.", low=0, high=1, hidden=True,
+        None, "Probability of each label.", low=0, high=1,
         details="Default: drawn from a flat Dirichlet for each study.",
     )  # fmt: skip
     spread: float = option(
@@ -243,8 +243,9 @@ class AltTestPlan(Result):
         """One row per number of annotators, epsilon and number of items.
 
         ``estimate`` is the power, the share of studies with the verdict *Replace*. With a pilot it is the assurance:
-        the share with a conclusive verdict, averaged over the middle four fifths of the pilot's posterior (the other
-        columns use all of it). ``low`` and ``high`` are its 95% Wilson interval for the number of studies ``n``.
+        the share with a conclusive verdict, averaged over the middle four fifths of the pilot's posterior, as are the
+        shares of the verdicts; ``passes``, ``winning_rate`` and ``advantage_probability`` use all of it. ``low`` and
+        ``high`` are its 95% Wilson interval for the number of studies ``n``.
         ``replace``, ``do_not_replace``, ``mixed`` and ``undecided`` are the shares of the verdicts, ``passes`` the
         share of studies that pass the published rule. ``winning_rate`` and ``advantage_probability`` are the means of
         omega and rho over the studies in which an annotator has enough items, NaN if there are none.
@@ -300,17 +301,32 @@ class AltTestPlan(Result):
             wide = part.sort("epsilon").pivot("epsilon", index="n_items", values="estimate").sort("n_items")
             lines += ["", f"{annotators} annotators"]
             lines.append("  items" + "".join(f"{f'ε = {float(e):g}':>10}" for e in wide.columns[1:]))
-            lines += [f"{size:>7}" + "".join(f"{v:>10.2f}" for v in values) for size, *values in wide.iter_rows()]
+            lines += [
+                f"{size:>7}" + "".join(f"{_below(v, self.power):>10}" for v in values)
+                for size, *values in wide.iter_rows()
+            ]
         lines.append("")
         power = "assurance" if self.ranges else "power"
         for row in self.smallest.iter_rows(named=True):
             setting = f"(ε = {row['epsilon']:g}, {row['n_annotators']} annotators)"
             if row["n_items"] is None:
-                lines.append(f"None of these sizes gives {power} {self.power:.2f} {setting}.")
-            else:
-                lines.append(f"{row['n_items']:,} items{_range(row)} give {power} {self.power:.2f} {setting}.")
+                lines.append(f"None of these sizes gives {power} {self.power:.2f} or more {setting}.")
+                continue
+            (there,) = self.outcomes.filter(
+                (pl.col("n_annotators") == row["n_annotators"]) & (pl.col("epsilon") == row["epsilon"]),
+                n_items=row["n_items"],
+            ).iter_rows(named=True)
+            lines.append(
+                f"{row['n_items']:,} items{_range(row, self.settings.sizes[0])} give {power} {there['estimate']:.2f}, "
+                f"at least {self.power:.2f} {setting}; Do not replace {there['do_not_replace']:.2f}, Undecided "
+                f"{there['undecided']:.2f}."
+            )
         if not self.ranges:
             lines.append("Based on assumed error rates, so no interval.")
+            lines.append(
+                "A judge exactly at the margin ε is Undecided in most studies, of any size: a study without Replace is "
+                "seldom one with Do not replace."
+            )
         return "\n".join([*lines, *self.run.closing()])
 
     def plot(self, ax: Axes | None = None) -> Axes:
@@ -596,10 +612,17 @@ class StudyEnds:
         epsilons, _, sizes = self.ends.shape
         return np.asarray(is_conclusive(self.ends).reshape(epsilons, -1, self.each, sizes).mean(axis=2))
 
+    def _share(self, of: Bools) -> Floats:
+        """The share of studies, of the middle truths of a pilot: (epsilons, sizes) of (epsilons, studies, sizes)."""
+        if not self.assured:
+            return np.asarray(of.mean(axis=1))
+        epsilons, _, sizes = of.shape
+        return middle(self.by_truth, of.reshape(epsilons, -1, self.each, sizes).mean(axis=2))
+
     def frame(self, n_annotators: int) -> pl.DataFrame:
         """Return one row per epsilon and number of items."""
         sizes, epsilons, n = self.settings.sizes, self.settings.epsilons, self.n
-        passed, failed, differ, open_ = (np.mean(self.ends == v, axis=1) for v in range(len(decision.VERDICTS)))
+        passed, failed, differ, open_ = (self._share(self.ends == v) for v in range(len(decision.VERDICTS)))
         wanted = middle(self.by_truth) if self.assured else passed
         low, high = wilson(wanted, n / (PilotSource if self.assured else TruthSource).per_trial, LEVEL)
         known = np.count_nonzero(~np.isnan(self.rho), axis=0)
@@ -679,13 +702,22 @@ def _end_studies(studies: SimulatedStudies, settings: PlanSettings) -> tuple[Any
 # -- words ------------------------------------------------------------------------------------------
 
 
-def _range(row: Mapping[str, Any]) -> str:
-    """The range of a number of items, in words."""
+def _below(value: float, power: float) -> str:
+    """A power with two digits; with a third one, rounded down, if two would round it up to the required power."""
+    if value < power <= round(value, 2):
+        return f"{math.floor(1000 * value) / 1000:.3f}"
+    return f"{value:.2f}"
+
+
+def _range(row: Mapping[str, Any], least: int) -> str:
+    """The range of a number of items, in words; ``least`` is the smallest size of the plan."""
     if "low" not in row:
         return ""
     low, high = row["low"], row["high"]
     if low is None:
         return " (80% range: above these sizes)"
+    if low <= least:  # power at the smallest size: how many fewer items suffice is not known
+        return " (80% range: beyond these sizes at both ends)" if high is None else f" (80% range: up to {high:,})"
     if high is None:
         return f" (80% range: {low:,} or more)"
     return f" (80% range: {low:,}–{high:,})"

@@ -516,9 +516,9 @@ def test_scale_number_marks_missing_ends(low, high, words):
 
 def test_minus_others_marks_significance():
     rows = pl.DataFrame({"other": ["a", "b"], "estimate": [0.1, -0.2], "low": [0.05, -0.3], "high": [0.2, 0.1],
-                         "significant": [True, False]})  # fmt: skip
+                         "significant": [True, False], "p_adjusted": [0.0004, None]})  # fmt: skip
     assert minus_others(rows) == (
-        "; minus a: 0.100 [0.050, 0.200] (significant); minus b: −0.200 [−0.300, 0.100]"
+        "; minus a: 0.100 [0.050, 0.200] (significant, adjusted p < 0.001); minus b: −0.200 [−0.300, 0.100]"
     )  # fmt: skip
 
 

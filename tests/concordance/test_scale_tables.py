@@ -338,7 +338,7 @@ def alignment_rows(*rows):
 
 
 def differences_rows(*rows):
-    names = ["judge", "scale", "other", "estimate", "low", "high", "significant"]
+    names = ["judge", "scale", "other", "estimate", "low", "high", "significant", "p_adjusted"]
     return pl.DataFrame(rows, schema=names, orient="row").with_columns(benchmark=pl.lit(POOLED))
 
 
@@ -346,8 +346,9 @@ ALIGNED = alignment_rows(
     ("0-5", JUDGES_MEAN, 0.91, 0.85, 0.95), ("0-10", JUDGES_MEAN, 0.8, 0.7, 0.9), ("0-5", ONE_JUDGE, 0.7, 0.5, 0.8)
 )
 LESS = differences_rows(
-    (JUDGES_MEAN, "0-5", "0-10", 0.11, 0.05, 0.2, True), (JUDGES_MEAN, "0-10", "0-5", -0.11, -0.2, -0.05, True),
-    (ONE_JUDGE, "0-5", "0-10", 0.02, -0.1, 0.1, False),
+    (JUDGES_MEAN, "0-5", "0-10", 0.11, 0.05, 0.2, True, 0.012),
+    (JUDGES_MEAN, "0-10", "0-5", -0.11, -0.2, -0.05, True, 0.012),
+    (ONE_JUDGE, "0-5", "0-10", 0.02, -0.1, 0.1, False, 0.6),
 )  # fmt: skip
 
 
@@ -356,16 +357,16 @@ def test_summary_names_best_scale_and_differences(plain):
     lines = found.summary().splitlines()
     assert lines[:4] == [
         "Use scale 0-5. ICC(A,1) of humans and judges: 0.910 [0.850, 0.950]; minus 0-10: 0.110 [0.050, 0.200] "
-        "(significant).",
-        "A single judge on 0-5: ICC(A,1) 0.700 [0.500, 0.800]; minus 0-10: 0.020 [−0.100, 0.100].",
+        "(significant, adjusted p = 0.012).",
+        "A single judge on 0-5: ICC(A,1) 0.700 [0.500, 0.800]; minus 0-10: 0.020 [−0.100, 0.100] (adjusted p = 0.600).",
         "Other scales: 0-10 0.800 [0.700, 0.900].",
         "This ICC is pooled over all items. To test whether pooling inflates it, name a column with by=...",
     ]
     assert lines[4] == "On 0-5, the means of humans and judges differ by more than 0.1 of the range on 1 of 4 items."
-    unsure = LESS.with_columns(significant=pl.lit(False))
+    unsure = LESS.with_columns(significant=pl.lit(False), p_adjusted=pl.lit(0.095))
     assert dataclasses.replace(found, differences=unsure).summary().splitlines()[0] == (
         "No significant difference between scales. Highest ICC(A,1) of humans and judges: 0-5, 0.910 [0.850, 0.950]; "
-        "minus 0-10: 0.110 [0.050, 0.200]."
+        "minus 0-10: 0.110 [0.050, 0.200] (adjusted p = 0.095; the interval is not adjusted)."
     )
     settings = dataclasses.replace(found.run.settings, method="jackknife")
     two = dataclasses.replace(found, judges=("j", "k"), run=dataclasses.replace(found.run, settings=settings))

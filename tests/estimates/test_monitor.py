@@ -14,7 +14,7 @@ from scipy import stats
 import assay
 from assay.errors import DataError, DesignError
 from assay.estimates import monitor as monitoring
-from assay.estimates.monitor import baseline_ends, change_point, detector, sequence
+from assay.estimates.monitor import CHANGE_LOSS, baseline_ends, change_point, change_range, detector, sequence
 from selection import keep_rows
 
 ALPHA = 0.05
@@ -138,8 +138,14 @@ def test_alarm_reports_time_and_direction():
     assert abs(found.since - 500) < 60
     assert found.summary().startswith(
         f"Alarm at label {found.alarm} of 2,000 after the baseline: the mean label increased. Estimated change point: "
-        f"label {found.since} after the baseline.\nSince the change point: mean label "
+        f"label {found.since} after the baseline; 90% range: {found.since_range[0]}–{found.since_range[1]}.\n"
+        "Since the change point: mean label "
     )
+    low, high = found.since_range
+    assert low <= found.since <= high
+    assert low <= 501 <= high
+    assert high - low < 150
+    assert f", of which up to {high - found.since} can be from before the change)" in found.summary()
     # All labels since then, not only those up to the alarm, which are those that raised it.
     assert found.n_now == 2000 - found.since + 1
     assert found.now.estimate == pytest.approx(found.means[found.since - 1 :].mean())
@@ -148,6 +154,42 @@ def test_alarm_reports_time_and_direction():
     assert found.now.low < 0.7 < found.now.high
     assert (found.alarm_at, found.since_at, found.share_of) == (None, None, None)
     assert found.plot().figure is not None
+
+
+def test_range_of_the_change_point_by_hand():
+    """Six baseline labels of 0, then 0 0 1 1: only a change before the third label leaves no residual."""
+    x = np.array([0.0, 0.0, 1.0, 1.0])
+    assert change_range(x, np.zeros(6), 2, 5000) == (2, 2)
+    # The deviance of a change at k: n log-likelihoods of residual sums of squares over the same variance.
+    rng = np.random.default_rng(1)
+    base, x = rng.random(50), rng.random(40) + 0.3 * (np.arange(40) >= 20)
+    y = np.concatenate([base, x])
+    residual = np.array([y[:k].var() * k + y[k:].var() * (90 - k) for k in range(50, 90)])
+    inside = np.flatnonzero((residual - residual.min()) / (2 * residual.min() / 88) <= CHANGE_LOSS)
+    assert change_range(x, base, 20, 5000) == (min(20, inside[0]), max(20, inside[-1]))
+    # A known mean of the baseline is not estimated.
+    residual = np.array([((x[:k] - 0.5) ** 2).sum() + x[k:].var() * (40 - k) for k in range(40)])
+    inside = np.flatnonzero((residual - residual.min()) / (2 * residual.min() / 38) <= CHANGE_LOSS)
+    assert change_range(x, 0.5, 20, 5000) == (min(20, inside[0]), max(20, inside[-1]))
+
+
+@pytest.mark.simulation
+def test_range_of_the_change_point_has_the_change():
+    """At the alarm and with more labels: of 80 alarms at least 90% minus 3 standard errors."""
+    inside = []
+    for seed in range(80):
+        rng = np.random.default_rng(seed)
+        base, x = rng.random(300) < 0.5, rng.random(1600) < np.where(np.arange(1600) < 600, 0.5, 0.7)
+        values, bets = detector(x.astype(float), base.astype(float), 5000)
+        alarm = int(np.flatnonzero(values >= 20)[0])
+        if alarm < 600:
+            continue
+        since = change_point(bets, alarm, 5000)
+        for end in (alarm + 1, 1600):
+            low, high = change_range(x[:end].astype(float), base.astype(float), since, 5000)
+            inside.append(low <= 600 <= high)
+    assert len(inside) > 140
+    assert np.mean(inside) > 0.9 - 3 * np.sqrt(0.09 / 80)
 
 
 def test_no_alarm_is_said_with_how_near_it_was():
@@ -194,7 +236,13 @@ def test_alarm_names_the_label_and_its_place_in_the_order_column():
     assert (found.share_of, found.alarm_at, found.since_at) == ("yes", "week 15", changed)
     text = found.summary()
     assert f"Alarm at label {found.alarm} of 2,000 after the baseline (week week 15): the share of 'yes' " in text
-    assert f"Estimated change point: label {found.since} after the baseline (week {changed})." in text
+    low, high = found.since_range
+    weeks = ["week 14" if k <= 500 else "week 15" for k in (low, high)]
+    assert found.range_at == tuple(weeks) == ("week 14", "week 15")
+    assert (
+        f"Estimated change point: label {found.since} after the baseline (week {changed}); 90% range: {low}–{high} "
+        "(week week 14 to week 15)." in text
+    )
     assert f"Since the change point: share of 'yes' {found.now.estimate:.2f} [" in text
     assert f"Baseline: share of 'yes' {found.base.estimate:.2f} [" in text
     no = assay.monitor(named, baseline=2000, share_of="no")

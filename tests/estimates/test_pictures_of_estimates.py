@@ -103,8 +103,10 @@ def test_half_widths_by_labelled_items():
 
 def monitor_of(values, **when):
     run = Run("monitor", MonitorSettings(), "")
-    return Monitor(**when, alarm_at=None, since_at=None, share_of=None, base=one(0.5), now=one(0.5), n_base=9, n_now=9,
-                   detector_values=values, means=values, unit="item", run=run)  # fmt: skip
+    ends = None if when["since"] is None else (1, 3)
+    return Monitor(**when, alarm_at=None, since_at=None, since_range=ends, range_at=None, share_of=None, base=one(0.5),
+                   now=one(0.5), n_base=9, n_now=9, detector_values=values, means=values, unit="item",
+                   run=run)  # fmt: skip
 
 
 def test_monitor_plot_draws_detector_and_alarm():
@@ -116,6 +118,9 @@ def test_monitor_plot_draws_detector_and_alarm():
     assert 0 < line.get_ydata()[1] < 0.001  # nothing at all has no place on a logarithmic axis
     assert list(alarm.get_ydata()) == [1, 1]
     assert (list(since.get_xdata()), list(raised.get_xdata())) == ([2, 2], [3, 3])
+    assert [t.get_text() for t in ax.get_legend().get_texts()] == ["estimated change point, with range", "alarm"]
+    (span,) = ax.patches
+    assert (span.get_x(), span.get_width()) == (1, 2)
     assert (to_hex(since.get_color()), to_hex(raised.get_color())) == (pictures.MUTED, pictures.FAIL)
     assert (ax.get_xlabel(), ax.get_yscale()) == ("items after the baseline", "log")
     quiet = monitor_of(np.full(9_000, 0.5), since=None, alarm=None).plot()

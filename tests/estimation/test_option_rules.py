@@ -433,7 +433,10 @@ def test_long_values_are_named_with_their_digest():
     many = tuple(range(13))
     assert short(many) == f"tuple@{digest(many)}"
     assert short((1, None)) == f"tuple@{digest((1, None))}"
-    named = {"a": 1}
+    named = {"a": 0.5}
+    assert short({"r": range(1, 4), "o": 2}) == "r=1,2,3;o=2"
+    assert short({"r": range(1, 40)}) == f"dict@{digest({'r': range(1, 40)})}"
+    assert short({"r": []}) != short({}) == "none"
     assert short(named) == f"dict@{digest(named)}"
     assert short(math.sqrt) == f"sqrt@{digest(math.sqrt)}"
     assert len(digest(named)) == 6

@@ -17,6 +17,7 @@ from assay.psychometrics.d_study import DStudy
 from assay.psychometrics.design import DStudySettings, GStudySettings
 from assay.psychometrics.g_study import g_study
 from assay.psychometrics.page import d_study_parts
+from assay.reporting import pictures
 
 
 @pytest.mark.parametrize(
@@ -103,7 +104,7 @@ def test_curves_have_intervals_and_the_names_of_columns():
     study = g_study(lessons(20, 3, 4), "r x (o:i)", "i", facets=FACETS, method="delta")
     found = study.d_study(r=[1, 2], o=[1, 2, 4])
     ax = found.plot()
-    assert ax.get_xlabel() == "number of o (lesson)"
+    assert ax.get_xlabel() == "number of lessons"
     assert [t.get_text() for t in ax.get_legend().get_texts()] == ["annotator: 1", "annotator: 2"]
     band = ax.collections[0].get_paths()[0].vertices[:, 1]
     first = found.projected.filter((pl.col("r") == 1) & (pl.col("coefficient") == "dependability"))
@@ -540,3 +541,80 @@ def test_composite_of_one_family_is_that_family(both):
     )
     assert one[:2] == other[:2]
     assert one[2] != other[2]
+
+
+def _kinds(missing=0.0):
+    """Items by three humans and three judges; the judges differ in severity."""
+    rng = np.random.default_rng(4)
+    rows = []
+    quality = rng.normal(0, 2.0, 60)
+    for kind, spread in (("h", 0.3), ("gpt", 1.0)):
+        for r, severity in enumerate(rng.normal(0, spread, 3)):
+            rows += [
+                {"item": f"i{i}", "annotator": f"{kind}{r}", "label": round(q + severity + rng.normal(), 2)}
+                for i, q in enumerate(quality) if rng.random() >= missing
+            ]  # fmt: skip
+    judges = ["gpt0", "gpt1", "gpt2"]
+    return assay.read(pl.DataFrame(rows), scale="interval:-30-30", judges=judges)
+
+
+@pytest.mark.parametrize("missing", [0.0, 0.2])
+@pytest.mark.parametrize("method", [None, "delta", "parametric"])
+def test_the_projection_to_one_level_each_is_the_g_study_s_own(missing, method):
+    facets = {"i": "item", "r": "annotator"}
+    study = g_study(_kinds(missing), "i x r", "i", facets=facets, by="kind", method=method, n_resamples=40)
+    rows = study.d_study(r=[1, 2]).projected.filter(pl.col("r") == 1)
+    own = study.table.filter(pl.col("quantity").is_in(["Eρ²", "Φ"]))
+    for name in ("estimate", "low", "high"):
+        assert rows[name].to_list() == own[name].to_list()
+
+
+def test_the_smallest_number_has_an_interval_from_those_of_the_coefficient():
+    """Crossed with items, Φ of n raters increases with Φ of one rater: n Φ / (1 + (n − 1) Φ), Spearman and Brown."""
+    study = g_study(_kinds(), "i x r", "i", facets={"i": "item", "r": "annotator"}, by="kind")
+    found = study.d_study(r=[1, 2, 3], target=0.8)
+    for one, row in zip(study.studies, found.smallest.iter_rows(named=True), strict=True):
+        ends = one.dependability.low, one.dependability.estimate, one.dependability.high
+        most, best, few = (math.ceil(0.8 / 0.2 * (1 - v) / v) for v in ends)
+        assert (row["smallest_low"], row["smallest"], row["smallest_high"]) == (few, best, most)
+    row = found.smallest.row(0, named=True)
+    line = f"Φ ≥ 0.8 requires {row['smallest']} annotators [{row['smallest_low']}, {row['smallest_high']}]."
+    assert line in found.summary()
+
+
+def test_a_smallest_number_without_an_upper_limit():
+    study = g_study(lessons(40, 4, 5), "r x (o:i)", "i", facets=FACETS)
+    found = study.d_study(r=[1, 2], o=range(1, 5), target=0.6)
+    one, two = found.smallest.iter_rows(named=True)
+    assert one["smallest"] is None
+    assert f"at the upper limit of Φ).\nΦ ≥ 0.6 requires {two['smallest']} lessons [" in found.summary()
+    assert two["smallest_high"] is None
+    assert f"[{two['smallest_low']}, ∞] with 2 annotators" in found.summary()
+    for row in (one, two):  # the number is the first whose upper limit reaches the target
+        n = row["smallest_low"]
+        rows = study.d_study(r=[row["r"]], o=[n - 1, n]).projected.filter(pl.col("coefficient") == "dependability")
+        assert rows["high"][0] < 0.6 <= rows["high"][1]
+
+
+def test_many_labels_with_missing_cells_have_quick_intervals_and_say_so(monkeypatch):
+    monkeypatch.setattr("assay.psychometrics.d_study.MOST_PROJECTED", 1000)
+    facets = {"i": "item", "r": "annotator"}
+    study = g_study(_kinds(0.2), "i x r", "i", facets=facets, by="kind")
+    found = study.d_study(r=range(1, 8))
+    assert "delta method" in found.summary()
+    assert any("they are too narrow" in c for c in found.cautions)
+    named = g_study(_kinds(0.2), "i x r", "i", facets=facets, by="kind", method="profile").d_study(r=range(1, 8))
+    assert not named.cautions
+    assert named.projected["low"][1] < found.projected["low"][1]
+
+
+def test_humans_and_judges_have_their_colours():
+    study = g_study(_kinds(), "i x r", "i", facets={"i": "item", "r": "annotator"}, by="kind")
+    ax = study.d_study(r=[1, 2, 3]).plot()
+    colours = {line.get_label(): line.get_color() for line in ax.get_lines()}
+    assert (colours["human"], colours["judge"]) == (pictures.HUMAN, pictures.JUDGE)
+
+
+def test_the_numbers_are_in_the_signature():
+    study = g_study(lessons(20, 3, 4), "r x (o:i)", "i", facets=FACETS, method="none")
+    assert "|levels:r=1,2;o=4 of" in study.d_study(r=[1, 2], o=4).signature

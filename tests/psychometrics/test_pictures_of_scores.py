@@ -62,7 +62,7 @@ def test_a_curve_for_each_choice_of_the_other_facets():
         assert to_hex(line.get_color()) == to_hex(band.get_facecolor())
     assert list(target.get_ydata()) == [0.8, 0.8]
     assert ax.get_ylim() == (0, 1)
-    assert (ax.get_xlabel(), ax.get_ylabel()) == ("number of o (lesson)", "Φ")
+    assert (ax.get_xlabel(), ax.get_ylabel()) == ("number of lessons", "Φ")
     plain = plots.curves(rows.filter(r=1).with_columns(study=pl.lit("people")), "o", ["study"], "Φ", 0.8, {"o": "o"})
     assert plain.get_xlabel() == "number of o"
     assert plain.lines[0].get_label() == "people"

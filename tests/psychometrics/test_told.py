@@ -175,6 +175,15 @@ def test_a_group_of_one_subject_is_not_compared():
     assert found.rows.filter(pl.col("annotator") == "a0")["verdict"][0] == "more_severe"
 
 
+def test_severity_is_the_same_with_and_without_groups():
+    """A bias of 1.5 categories with 10 of 40 subjects moves φ by a quarter of it, not by half of it."""
+    labels = groups(10, bias=1.5)
+    plain = assay.rater_model(labels, **QUICK).rows
+    grouped = assay.rater_model(labels, group="accent", **QUICK).rows
+    np.testing.assert_allclose(grouped["estimate"], plain["estimate"], atol=0.05)
+    assert plain["estimate"][0] < -0.2
+
+
 @pytest.mark.slow
 def test_small_group_has_a_reason():
     rows = groups(15).labels.join(groups(15).items, on="item")

@@ -519,6 +519,12 @@ def test_near_duplicates_that_join_documents_are_noted():
     assert one.group.tolist() == [0, 0, 1, 1, 2, 3]
     assert one.words[-1] == "2 folds of 4 groups, drawn with seed 0"
     assert (one.names, len(one)) == (("1", "2"), 2)
+    judged = pl.DataFrame({"item": names, "annotator": "m", "label": [1, 2] * 3})
+    some = pl.concat([frame.head(4), judged])
+    items = pl.DataFrame({"item": names, "text": text, "document": list("ddefgh")})
+    partly = Annotations.from_frame(some, scale="1-5", judges=["m"], items=items)
+    words = folds_of(partly, document="document", folds=2).words
+    assert words[-1] == "2 folds of 4 groups (2 with human labels), drawn with seed 0"
     two = folds(["c", "d", "e", "f", "g", "h"], near=1.0)
     assert two.words[1] == "2 pairs of texts with at least 100% common 3-grams are treated as one document"
     assert folds(["d", "d", "e", "e", "g", "h"]).words[1:] == ("2 folds of 4 groups, drawn with seed 0",)

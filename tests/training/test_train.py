@@ -553,6 +553,10 @@ def test_sentences_compare_family_and_members_with_baselines():
         "single encoders: RMSE 0.040 to 0.070; 1 of 2 significantly below ridge.",
         "Intervals: bootstrap of 3 documents, with the same resamples for all raters.",
     ]
+    (whole,) = trained.targets
+    trained.targets = [replace(whole, item=whole.item[:3], who=whole.who[:3], value=whole.value[:3])]
+    # The document without human labels is rated, and not resampled.
+    assert sentences(found)[-1] == "Intervals: bootstrap of 2 documents, with the same resamples for all raters."
 
 
 def test_items_and_criteria_are_found_by_name():
@@ -778,7 +782,7 @@ def test_sentences_with_one_encoder_and_the_mean_as_best_baseline():
     rows = pl.DataFrame([("tone", name, of, "mean", 1234) for name in ("encoder", "mean") for of in ("r", "RMSE", "R")],
                         schema=["criterion", "rater", "measure", "baseline", "n"], orient="row")  # fmt: skip
     trained = planned(2, 2, members=1)
-    trained.targets, trained.folds = [target("tone", 2)], replace(trained.folds, group=np.arange(1500))
+    trained.targets, trained.folds = [target("tone", 1500)], replace(trained.folds, group=np.arange(1500))
     each = [lead(k / 100, 0.1) for k in range(6)]
     found = of_rows(rows, estimates=each, ahead=[lead(0.3, 0.1) for _ in range(6)], trained=trained)
     assert sentences(found) == [

@@ -995,3 +995,55 @@ def test_fairness_that_a_judge_fails_is_a_limit_of_its_verdict() -> None:
     assert {"S minus N": "+", "N minus S": "−"}[size[1]] == size[2][0]
     assert 0.7 < float(size[2][1:]) < 1.2
     assert "fails fairness" not in report(labels, expertise="expert", n_resamples=40).summary()
+
+
+def wards(bias: float, n: int = 240, seed: int = 2) -> assay.Annotations:
+    """Three annotators and a judge that is more severe in ward S, of which 30% of the items are."""
+    rng = np.random.default_rng(seed)
+    ward, true = rng.random(n) < 0.3, 4.5 + 2 * rng.normal(size=n)
+    given = {who: np.clip(np.round(true + 1.1 * rng.normal(size=n)), 0, 10) for who in ("ann", "bob", "cho")}
+    given["m"] = np.clip(np.round(true - bias * ward + 0.8 * rng.normal(size=n)), 0, 10)
+    frame = pl.DataFrame({"id": [f"r{k}" for k in range(n)], "ward": ["NS"[int(w)] for w in ward], **given})
+    return assay.read(frame, layout="wide", item="id", columns=[*given], judges=["m"], scale="0-10")
+
+
+@pytest.mark.usefixtures("without_pictures")
+def test_significant_group_difference_is_a_limit_although_fairness_is_undecided() -> None:
+    """A bias of .8 points is above 0, and neither within nor beyond the margin of .25 standard deviations."""
+    found = report(wards(0.8), expertise="skilled", group="ward", n_resamples=40)
+    assert found.card is not None
+    assert found.card.cells["fairness"].to_list() == ["?"]
+    (limit,) = [one for one in found.cards[0].limits if "ward" in one]
+    said = re.fullmatch(
+        r"Its severity differs significantly by “ward”: judge minus annotators, S minus N: −(0\.\d\d) "
+        r"\[−(\d\.\d\d), −(0\.\d\d)\] \(p < 0\.001\); fairness is undecided: the difference is not demonstrated to be "
+        r"within the margin of (0\.\d\d) or beyond it\.", limit,
+    )  # fmt: skip
+    assert said is not None, limit
+    size, far, near, margin = map(float, said.groups())
+    assert near < min(size, margin) <= max(size, margin) < far
+    assert found.page.marks is not None
+    assert found.page.marks.faults[0].startswith("m: its severity differs")
+    titles = [section.title for section in found.page.sections]
+    assert "Differential severity by ward" in titles
+    assert "S than with N" in found.page.markdown()
+    without = report(wards(0.8), expertise="skilled", n_resamples=40)
+    assert "Differential severity by ward" not in [section.title for section in without.page.sections]
+
+
+@pytest.mark.usefixtures("without_pictures")
+def test_groups_without_differences_have_no_limit() -> None:
+    found = report(wards(0.0), expertise="skilled", group="ward", n_resamples=40)
+    assert not [one for one in found.cards[0].limits if "ward" in one]
+    small = report(wards(0.0, n=25), expertise="skilled", group="ward", n_resamples=40)
+    (section,) = [one for one in small.page.sections if one.title == "Differential severity by ward"]
+    assert "each needs at least 10 subjects" in " ".join(section.lines)
+
+
+@pytest.mark.simulation
+def test_group_difference_of_a_fair_judge_is_seldom_significant() -> None:
+    said = [
+        "differs significantly" in assay.card(wards(0.0, seed=k), expertise="skilled", group="ward").summary()
+        for k in range(200)
+    ]
+    assert np.mean(said) <= 0.05 + 3 * np.sqrt(0.05 * 0.95 / 200)

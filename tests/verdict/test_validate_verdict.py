@@ -1,6 +1,7 @@
 """Simulated studies with planted judges: the counts, the shape of a pilot, and the rejection of useless judges."""
 
 import json
+import math
 import re
 from types import SimpleNamespace
 
@@ -8,14 +9,18 @@ import numpy as np
 import polars as pl
 import pytest
 
+import assay
 from assay import Annotations
 from assay.cli.app import main
 from assay.data.scales import Interval, Text, scale_of
 from assay.errors import DesignError
+from assay.estimation.intervals import wilson_estimate
 from assay.estimation.result import Run
 from assay.plan import validate
+from assay.reporting.tables import said as rounded
 from assay.simulation import simulate
 from assay.verdict import validate as verdict_validation
+from assay.verdict import words
 from assay.verdict.validate import (
     BAD,
     PLANTED,
@@ -419,6 +424,7 @@ def test_verdicts_of_planted_judges(monkeypatch, judge, verdict, repeats, answer
         return SimpleNamespace(verdict=mine[0], verdict_tests=SimpleNamespace(matched_annotator=mine[1]))
 
     monkeypatch.setattr(verdict_validation, "alt_test", test)
+    monkeypatch.setattr(verdict_validation, "without_columns", lambda study: study)
     marks = {"unfair": "✗", "good": "✓"}
     monkeypatch.setattr(verdict_validation, "fairness_mark", lambda study, judge, **options: marks[judge])
     s = settings(categories="1-5", documents=20, alpha=0.1)
@@ -437,6 +443,37 @@ def test_verdicts_of_planted_judges(monkeypatch, judge, verdict, repeats, answer
     assert (found["unfair"], found["fair"]) == ("fair", "undecided")
     assert "fair" not in {name for name, *_ in verdict_validation._verdicts(settings(categories=3), 3)}
     assert asked[-1][2]["clusters"] is None
+
+
+def test_only_the_judge_of_topics_has_their_column(monkeypatch):
+    """A column that predicts labels is a stratum and lowers the power: .88 instead of .92 for the good judge."""
+    columns = {}
+
+    def test(labels, name, **options):
+        columns[name] = labels.items.columns
+        return SimpleNamespace(verdict="undecided", verdict_tests=SimpleNamespace(matched_annotator=None))
+
+    monkeypatch.setattr(verdict_validation, "alt_test", test)
+    found = {name for name, *_ in verdict_validation._verdicts(settings(categories="1-5"), 3)}
+    assert {name for name, those in columns.items() if "topic" in those} == {"constant by topic"}
+    assert columns["good"] == ["item", "truth"]
+    assert {"fair", "unfair"} <= found  # their groups are in the study of the card
+
+
+@pytest.mark.simulation
+def test_good_judge_has_the_power_of_the_plan():
+    """Both commands simulate the same studies: 300 of each differ by less than 3.5 standard errors."""
+    shape = {"n_annotators": 3, "categories": 3, "prior": [0.7, 0.2, 0.1], "epsilon": 0.1}
+    planned = assay.plan.alt_test(n_items=[200], annotator_noise=0.3, n_studies=1000, **shape)
+    found = validate(n_items=200, n_studies=300, **shape)
+    power, good = planned.table["estimate"][0], found.table["estimate"][0]
+    assert abs(power - good) < 3.5 * math.sqrt(power * (1 - power) * (1 / 1000 + 1 / 300))
+
+
+def test_percentages_are_rounded_as_the_table():
+    """.835 is a binary number below it: 0.83 in the table, not 84% in the sentence."""
+    assert words.good_judge(wilson_estimate(0.835, 0.785, 0.884, 200)).endswith("in 83% [79%, 88%] of such studies.")
+    assert [rounded(v) for v in (0.835, 0.785, 0.884)] == ["0.83", "0.79", "0.88"]
 
 
 def test_copy_matches_guessing_annotator():

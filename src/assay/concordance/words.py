@@ -530,11 +530,18 @@ def _pooled(frame: pl.DataFrame, judge: str | None = None) -> pl.DataFrame:
 
 def minus_others(differences: pl.DataFrame) -> str:
     """The differences from the other scales; those of a single judge can differ from those of the judges' mean."""
-    parts = [
-        f"; minus {r['other']}: {scale_number(r)}{' (significant)' if r['significant'] else ''}"
-        for r in differences.iter_rows(named=True)
-    ]
+    parts = [f"; minus {r['other']}: {scale_number(r)}{_tested(r)}" for r in differences.iter_rows(named=True)]
     return "".join(parts)
+
+
+def _tested(row: Mapping[str, Any]) -> str:
+    """The adjusted p-value of a difference: `` (significant, adjusted p = 0.012)``."""
+    if row["p_adjusted"] is None or not np.isfinite(row["p_adjusted"]):
+        return ""
+    found = f"{'significant, ' if row['significant'] else ''}adjusted {p_value(row['p_adjusted'])}"
+    # A test and an interval that seem to contradict each other.
+    apart = not row["significant"] and row["low"] is not None and (row["low"] > 0 or row["high"] < 0)
+    return f" ({found}{'; the interval is not adjusted' if apart else ''})"
 
 
 def scale_number(row: Mapping[str, Any]) -> str:

@@ -63,6 +63,11 @@ BOLDEST = 0.9
 MIXED = 500.0
 """Approximate number of observations at which the confidence sequence of the mean is narrowest."""
 
+CHANGE_LOSS = 4.2
+"""Log-likelihood that a change point in the range can be below the best one. The range contained the true change in
+.88–.995 of alarms as they occurred, and in .97–.995 with 2,000 more labels (six designs, 200 alarms each); with 3, in
+.79–.94 and .93–.96, because an alarm occurs where the later mean happens to be far from the baseline."""
+
 LEAST_BASELINE = 30
 """Least observations of a baseline; 2,000 or more are recommended."""
 
@@ -112,6 +117,10 @@ class Monitor(Result):
         The estimated change point, as an observation after the baseline.
     alarm_at, since_at : str or None
         The values of the order column there.
+    since_range : tuple of int or None
+        The range of the change point, as observations after the baseline: about 90% of alarms have it in the range.
+    range_at : tuple of str or None
+        The values of the order column there.
     share_of : str or None
         The label whose share is the mean; None for the mean of numbers.
     base, now : Estimate
@@ -130,6 +139,8 @@ class Monitor(Result):
     since: int | None
     alarm_at: str | None
     since_at: str | None
+    since_range: tuple[int, int] | None
+    range_at: tuple[str | None, str | None] | None
     share_of: str | None
     base: Estimate
     now: Estimate
@@ -171,9 +182,14 @@ class Monitor(Result):
         step = max(len(x) // 2000, 1)
         ax.plot(x[::step], np.maximum(self.detector_values[::step], 1e-4), color=pictures.JUDGE, linewidth=1.3)
         ax.axhline(1.0, color=pictures.FAIL, linewidth=1, linestyle=":")
-        for at, colour in ((self.since, pictures.MUTED), (self.alarm, pictures.FAIL)):
+        if self.since_range is not None:
+            ax.axvspan(*self.since_range, color=pictures.MUTED, alpha=0.15, linewidth=0)
+        for at, colour, name in (
+            (self.since, pictures.MUTED, "estimated change point, with range"), (self.alarm, pictures.FAIL, "alarm")
+        ):  # fmt: skip
             if at is not None:
-                ax.axvline(at, color=colour, linewidth=1)
+                ax.axvline(at, color=colour, linewidth=1, label=name)
+        pictures.legend(ax, ncols=2, loc="lower left", bbox_to_anchor=(0, 1.0))
         ax.set_yscale("log")
         ax.set_xlabel(f"{self.unit}s after the baseline")
         ax.set_ylabel("detector ÷ threshold")
@@ -229,6 +245,7 @@ def monitor(labels: Annotations | Chunks, settings: MonitorSettings) -> Monitor:
     over = np.flatnonzero(values >= 1 / settings.alpha)
     alarm = int(over[0]) if len(over) else None
     since = None if alarm is None else change_point(log_bets, alarm, settings.horizon)
+    ends = None if since is None else change_range(x, base if known is None else known, since, settings.horizon)
     now = sequence(x[since or 0 :], 1 - settings.alpha, low, span)
     first = _base_estimate(base, settings, low, span)
     notes = []
@@ -241,7 +258,9 @@ def monitor(labels: Annotations | Chunks, settings: MonitorSettings) -> Monitor:
     )  # fmt: skip
     at = [None if i is None else stream.place(start + i) for i in (alarm, since)]
     return Monitor(
-        None if alarm is None else alarm + 1, None if since is None else since + 1, at[0], at[1], stream.share_of,
+        None if alarm is None else alarm + 1, None if since is None else since + 1, at[0], at[1],
+        None if ends is None else (ends[0] + 1, ends[1] + 1),
+        None if ends is None else (stream.place(start + ends[0]), stream.place(start + ends[1])), stream.share_of,
         first, now, len(base), len(x) - (since or 0), values * settings.alpha, observations[start:], unit, run,
     )  # fmt: skip
 
@@ -354,6 +373,29 @@ def change_point(log_bets: Floats, alarm: int, horizon: int) -> int:
         if (made := float(row[alarm] - before[k])) > best:
             best, at = made, first + k
     return at
+
+
+def change_range(x: Floats, base: Floats | float, since: int, horizon: int) -> tuple[int, int]:
+    """Return the first and the last change point that the labels do not speak against.
+
+    The log-likelihood is that of two normal means with one variance, before and since the change, at their best; a
+    known mean of the baseline is not estimated.
+    """
+    begun, known = since // horizon * horizon, isinstance(base, float)
+    before = np.empty(0) if isinstance(base, float) else base
+    y = np.concatenate([before, x])
+    k = np.arange(len(before) + begun, len(y))  # the first observation of the later mean
+    sums, squares = (np.concatenate([[0.0], np.cumsum(v)]) for v in (y, y**2))
+    after = (squares[-1] - squares[k]) - (sums[-1] - sums[k]) ** 2 / (len(y) - k)
+    if known:
+        mean = float(base)
+        first = squares[k] - 2 * mean * sums[k] + k * mean**2
+    else:
+        first = squares[k] - sums[k] ** 2 / np.maximum(k, 1)
+    residual = np.maximum(first + after, 0.0)
+    variance = max(float(residual.min()) / max(len(y) - 2, 1), 1e-12)
+    within = np.flatnonzero((residual - residual.min()) / (2 * variance) <= CHANGE_LOSS)
+    return min(since, begun + int(within[0])), max(since, begun + int(within[-1]))
 
 
 def baseline_ends(x: Floats, alpha: float) -> tuple[float, float]:

@@ -234,9 +234,10 @@ def monitor_lines(found: Any) -> list[str]:
         way = "increased" if found.means[found.since - 1 : found.alarm].mean() > found.base.estimate else "decreased"
         head = [
             f"Alarm at {found.unit} {found.alarm:,} of {n:,}{after}{_place(found.alarm_at, settings)}: the {what} "
-            f"{way}. Estimated change point: {found.unit} {found.since:,}{after}{_place(found.since_at, settings)}.",
+            f"{way}. Estimated change point: {found.unit} {found.since:,}{after}{_place(found.since_at, settings)}"
+            f"{_change_range(found)}.",
             f"Since the change point: {what} {estimated(found.now.estimate, found.now.low, found.now.high)} "
-            f"({counted(found.n_now, found.unit)}).",
+            f"({counted(found.n_now, found.unit)}{_mixed(found)}).",
         ]
     base = (
         f"{estimated(found.base.estimate, found.base.low, found.base.high)} ({found.n_base:,} {found.unit}s)"
@@ -249,6 +250,19 @@ def monitor_lines(found: Any) -> list[str]:
         f"False-alarm probability at most {settings.alpha:g} over {settings.horizon:,} {found.unit}s, valid under "
         "continuous monitoring.",
     ]
+
+
+def _change_range(found: Any) -> str:
+    """The range of the change point: ``; 90% range: 519–666 (week 2 to 4)``."""
+    (low, high), (first, last) = found.since_range, found.range_at
+    places = f" ({found.run.settings.order} {first} to {last})" if first is not None and first != last else ""
+    return f"; 90% range: {low:,}–{high:,}{places}"
+
+
+def _mixed(found: Any) -> str:
+    """How many of the labels since the change point can be from before the change."""
+    early = found.since_range[1] - found.since
+    return f", of which up to {early:,} can be from before the change" if early else ""
 
 
 def _monitored(found: Any) -> str:

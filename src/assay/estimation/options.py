@@ -666,8 +666,20 @@ def short(value: Any) -> str:
         return str(value).replace("|", "/")
     if isinstance(value, list | tuple) and len(value) <= 12 and all(isinstance(v, str | int | float) for v in value):
         return ",".join(map(short, value))
+    if isinstance(value, Mapping) and not value:
+        return "none"
+    if isinstance(value, Mapping) and len(value) <= 4 and all(_is_short_entry(k, v) for k, v in value.items()):
+        return ";".join(f"{k}={short(v if isinstance(v, Integral) else tuple(v))}" for k, v in value.items())
     name = getattr(value, "name", None) or getattr(value, "__name__", None) or type(value).__name__
     return f"{str(name).replace('|', '/')}@{digest(value)}"
+
+
+def _is_short_entry(key: Any, value: Any) -> bool:
+    """Whether an entry of a mapping is written whole in a signature: a name, and a few whole numbers."""
+    several = isinstance(value, list | tuple | range)
+    many = tuple(value[:13]) if several else (value,)
+    whole = all(isinstance(v, Integral) and not isinstance(v, bool) for v in many)
+    return isinstance(key, str) and key.isidentifier() and 0 < len(many) <= 12 and whole
 
 
 def digest(value: Any) -> str:

@@ -305,15 +305,36 @@ class Uncertainty:
             return Estimate(value, np.nan, np.nan, error, few)
         if len(self.samples):
             return self.sample_estimate(value, quantity.value(self.samples))
-        assert fitted.fit is not None
-        profiled = self.how == "profile" and not quick
-        found = VarianceEstimate(
-            value, np.nan, np.nan, error, fit=fitted.fit, quantity=quantity, profiled=profiled,
-            df=fitted.n_objects - 1 if profiled and not of_residual else None,
-        )  # fmt: skip
+        found = self._by_likelihood(value, error, quantity, quick)
         low, high = found.interval(self.confidence)
         reason = "the labels cannot show how sure it is" if np.isnan(low) else None
         return replace(found, low=low, high=high, reason=reason)
+
+    def _by_likelihood(self, value: float, error: float, quantity: Ratio, quick: bool) -> VarianceEstimate:
+        fitted = self.fitted
+        assert fitted.fit is not None
+        profiled = self.how == "profile" and not quick
+        of_residual = quantity.rest is None and not quantity.top[:-1].any()
+        df = fitted.n_objects - 1 if profiled and not of_residual else None
+        return VarianceEstimate(
+            value, np.nan, np.nan, error, fit=fitted.fit, quantity=quantity, profiled=profiled, df=df
+        )  # fmt: skip
+
+    def side(self, quantity: Ratio, target: float, *, quick: bool = False) -> int | None:
+        """1 or −1 if the interval of a share is above or below the target, 0 if it contains it; None without one."""
+        if self.how == "none" or self.fitted.few_objects:
+            return None
+        value = float(quantity.value(self.fitted.theta))
+        if not np.isfinite(value):
+            return None
+        if len(self.samples):
+            found = self.sample_estimate(value, quantity.value(self.samples))
+            return int(found.low >= target) - int(found.high < target) if np.isfinite(found.low) else None
+        assert self.fitted.fit is not None
+        # One search instead of the several of both ends.
+        one = self._by_likelihood(value, standard_error(self.fitted.fit, quantity), quantity, quick)
+        outside = one.p(target) <= 1 - self.confidence
+        return 0 if not outside else 1 if value >= target else -1
 
     def coefficient(
         self, name: CoefficientName, weights: Weights, sizes: Mapping[str, float] | None = None, *, quick: bool = False

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import product
@@ -33,6 +33,9 @@ WITHOUT_SAMPLES = "intervals need samples: method='parametric' or 'objects'"
 MOST = 100_000
 """Largest number of levels in the search for the smallest number that reaches the target."""
 
+MOST_PROJECTED = 200_000
+"""Labels times projections of unbalanced tables with profile intervals by default: about 20 seconds."""
+
 
 @dataclass(frozen=True, eq=False)
 class DStudy(Result):
@@ -43,8 +46,10 @@ class DStudy(Result):
     projected : polars.DataFrame
         One row per study (or scenario), coefficient and choice of numbers.
     smallest : polars.DataFrame
-        The smallest number of the facet ``along`` that reaches the target, for each choice of the others; null, with
-        the limit for many levels, if none does. Without levels: of each ``facet`` alone.
+        The smallest number of the facet ``along`` that reaches the target, for each choice of the others, with the
+        ends of its interval: the smallest numbers at which the upper and the lower limit of the coefficient reach it.
+        Null, with the limit for many levels, if none does; an end is null if no number reaches the target there.
+        Without levels: of each ``facet`` alone.
     facets : tuple of str
     along : str
     target : float
@@ -128,8 +133,9 @@ def project(study: DesignStudies, settings: DStudySettings) -> DStudy:
     along = settings.along or max(random, key=lambda f: len(grid.get(f, (1,))))
     grid = {f: grid.get(f, (1,)) for f in random if f in grid or f == along}
     rows, smallest, estimates = [], [], []
+    quick = _are_many(study, int(np.prod([len(v) for v in grid.values()])))
     for one in study.studies:
-        projection = _Projection(one, study, settings)
+        projection = _Projection(one, study, settings, quick)
         for chosen in product(*grid.values()):
             for estimate, row in projection.coefficients(dict(zip(grid, chosen, strict=True))):
                 estimates.append(estimate)
@@ -138,7 +144,7 @@ def project(study: DesignStudies, settings: DStudySettings) -> DStudy:
         smallest += [
             projection.smallest(along, dict(zip(others, chosen, strict=True))) for chosen in product(*others.values())
         ]
-    return _result(study, rows, smallest, estimates, tuple(grid), along, settings)
+    return _result(study, rows, smallest, estimates, tuple(grid), along, settings, quick)
 
 
 def _project_each(study: DesignStudies, facets: Sequence[str], settings: DStudySettings) -> DStudy:
@@ -146,7 +152,8 @@ def _project_each(study: DesignStudies, facets: Sequence[str], settings: DStudyS
 
     That is the facet that reaches the target in most studies, then with the fewest levels, then with the highest limit.
     """
-    projections = [_Projection(one, study, settings) for one in study.studies]
+    quick = _are_many(study, len(ALONE) * len(facets))
+    projections = [_Projection(one, study, settings, quick) for one in study.studies]
     smallest = [
         {**row, "facet": f, "study": row["study"], **{other: None if other == f else 1 for other in facets}}
         for one in projections for f in facets for row in [one.smallest(f, {})]
@@ -165,7 +172,15 @@ def _project_each(study: DesignStudies, facets: Sequence[str], settings: DStudyS
                 for estimate, row in one.coefficients({f: n if f == facet else 1 for f in facets}):
                     estimates.append(estimate)
                     rows.append(row)
-    return _result(study, rows, smallest, estimates, tuple(facets), along, settings)
+    return _result(study, rows, smallest, estimates, tuple(facets), along, settings, quick)
+
+
+def _are_many(study: DesignStudies, n: int) -> bool:
+    """Whether n projections of each study are too many for profile intervals, which were not requested by name."""
+    if getattr(study.run.settings, "method", None) is not None:
+        return False
+    unbalanced = [one for one in study.studies if not one.fitted.is_balanced]
+    return n * sum(one.n_labels for one in unbalanced) > MOST_PROJECTED
 
 
 def _random_facets(study: DesignStudies) -> tuple[str, ...]:
@@ -183,14 +198,16 @@ def _whole_numbers(name: str, values: Any) -> tuple[int, ...]:
 
 def _result(
     study: DesignStudies, rows: list[dict[str, Any]], smallest: list[dict[str, Any]], estimates: Sequence[Estimate],
-    facets: tuple[str, ...], along: str, settings: DStudySettings | LoopSettings,
+    facets: tuple[str, ...], along: str, settings: DStudySettings | LoopSettings, quick: bool = False,
 ) -> DStudy:  # fmt: skip
-    kinds = {"study": pl.String, "scenario": pl.String, "reason": pl.String, "smallest": pl.Int64}
+    counts = ("smallest", "smallest_low", "smallest_high")
+    kinds = {"study": pl.String, "scenario": pl.String, "reason": pl.String, **dict.fromkeys(counts, pl.Int64)}
     numbers = dict.fromkeys(("estimate", "low", "high", "error", "limit", "cost"), pl.Float64)
-    frames = []
+    frames, with_no_interval = [], study.studies[0].uncertainty.how == "none"
     for found in (rows, smallest):
         frame = pl.DataFrame(found, schema_overrides={**kinds, **numbers}, infer_schema_length=None)
-        frames.append(frame.drop("cost") if frame["cost"].null_count() == frame.height else frame)
+        optional = ("cost", *(c for c in frame.columns if c.startswith("smallest_") and with_no_interval))
+        frames.append(frame.drop([c for c in optional if frame[c].null_count() == frame.height]))
     cautions = list(study.run.cautions)
     if any(len(t.effects) > 1 for one in study.studies for t in one.fitted.confounding.terms):
         careful = "only with the facets that all of them share; merged='usual' uses all facets"
@@ -199,11 +216,13 @@ def _result(
             f"variance of confounded effects is divided {careful if settings.merged == 'careful' else usual}."
         )
     how = study.run.interval
-    if not len(study.studies[0].uncertainty.samples):
+    if quick:
         how = how.replace("profile-likelihood interval", "interval by the delta method on the logit scale")
-        if study.studies[0].uncertainty.how != "none" and not any(np.isfinite(one.low) for one in estimates):
-            without = any(one.reason == WITHOUT_SAMPLES for one in estimates)
-            how = f"No interval is shown; {WITHOUT_SAMPLES}" if without else ""
+        cautions.append(words.QUICK_INTERVALS)
+    sure = study.studies[0].uncertainty
+    if not len(sure.samples) and sure.how != "none" and not any(np.isfinite(one.low) for one in estimates):
+        without = any(one.reason == WITHOUT_SAMPLES for one in estimates)
+        how = f"No interval is shown; {WITHOUT_SAMPLES}" if without else ""
     is_d_study = isinstance(settings, DStudySettings)
     run = Run("d-study" if is_d_study else "human-in-the-loop", settings, study.run.data,
               {"along": along, "numbers": ",".join(facets)}, how, study.run.exclusions, study.run.notes,
@@ -219,6 +238,7 @@ class _Projection:
     study: CriterionStudy
     of: DesignStudies
     settings: DStudySettings
+    quick: bool
 
     def coefficients(self, sizes: Mapping[str, int]) -> list[tuple[Estimate, dict[str, Any]]]:
         """Eρ² and Φ at these numbers, each with its row."""
@@ -228,7 +248,7 @@ class _Projection:
             ("generalizability", by_size.relative), ("dependability", by_size.absolute)
         )  # fmt: skip
         for name, error in names:
-            value = self.study.uncertainty.coefficient(name, by_size, sizes, quick=True)
+            value = self.study.uncertainty.coefficient(name, by_size, sizes, quick=self.quick)
             error_variance = np.nan if np.isnan(value.estimate) else float(self.study.fitted.theta @ error)
             found.append((value, {
                 "study": self.study.name, **sizes, "coefficient": name, **value.row(),
@@ -262,16 +282,37 @@ class _Projection:
     def smallest(self, along: str, others: Mapping[str, int]) -> dict[str, Any]:
         """The smallest number that reaches the target, by bisection: the coefficient increases with every facet."""
         target, limit = self.settings.target, self.value_at({**others, along: 1e15})
-        n: int | None = None
-        if limit > target and self.value_at({**others, along: MOST}) >= target:
-            low, high = 0, MOST
-            while high - low > 1:
-                middle = (low + high) // 2
-                low, high = (low, middle) if self.value_at({**others, along: middle}) >= target else (middle, high)
-            n = high
+        n = least_number(lambda n: self.value_at({**others, along: n}) >= target) if limit > target else None
         cost = None if n is None else self.cost({**others, along: n})
         why = self.reason({**others, along: 2})
-        return {"study": self.study.name, **others, "smallest": n, "limit": limit, "cost": cost, "reason": why}
+        few, many = self.ends_of_smallest(along, others, n)
+        return {"study": self.study.name, **others, "smallest": n, "smallest_low": few, "smallest_high": many,
+                "limit": limit, "cost": cost, "reason": why}  # fmt: skip
+
+    def ends_of_smallest(self, along: str, others: Mapping[str, int], n: int | None) -> tuple[int | None, int | None]:
+        """The smallest numbers at which the upper and the lower limit of the coefficient reach the target."""
+        sure, name = self.study.uncertainty, self.settings.coefficient
+
+        def side(many: int) -> int | None:
+            sizes = {**others, along: many}
+            by_size = self.study.weights(self.of.fixed, sizes, self.settings.merged)
+            why = self.reason(sizes)
+            return None if why else sure.side(getattr(by_size, name), self.settings.target, quick=self.quick)
+
+        if side(n or 1) is None:
+            return None, None
+        return least_number(lambda many: side(many) != -1), least_number(lambda many: side(many) == 1, first=n or 1)
+
+
+def least_number(reaches: Callable[[int], bool], first: int = 1) -> int | None:
+    """The smallest number from ``first`` to `MOST` that reaches, by bisection; None if none does."""
+    if not reaches(MOST):
+        return None
+    low, high = first - 1, MOST
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (low, middle) if reaches(middle) else (middle, high)
+    return high
 
 
 # -- Adding a judge to a human -------------------------------------------------------------------------

@@ -178,8 +178,8 @@ class GStudy(DesignStudies):
         Returns
         -------
         DStudy
-            Intervals come from the G-study's samples if it drew any, otherwise from the delta method on the logit
-            scale.
+            Intervals are of the kind of the G-study: profile likelihood by default, or from its samples, or the delta
+            method. ``smallest`` has the interval of each smallest number.
 
         Raises
         ------

@@ -5,6 +5,8 @@ Numbers keep all their digits here; the layout rounds them.
 
 from __future__ import annotations
 
+from typing import Any
+
 import polars as pl
 
 from assay.data.annotations import Annotations
@@ -52,7 +54,8 @@ def g_study_parts(found: GStudy) -> tuple[Part, ...]:
 def d_study_parts(found: DStudy) -> tuple[Part, ...]:
     """Projected reliability for other numbers of raters and lessons."""
     smallest = found.smallest.drop([c for c in ("study",) if found.smallest[c].n_unique() == 1])
-    along = "levels of each facet alone" if "facet" in smallest.columns else found.along
+    noun = words.facet_noun(found.along, found.columns)
+    along = "levels of each facet alone" if "facet" in smallest.columns else noun
     return (
         Part(
             "Projected reliability (D-study)",
@@ -61,7 +64,7 @@ def d_study_parts(found: DStudy) -> tuple[Part, ...]:
                 (f"Smallest number of {along} that reaches {found.target:g}.", smallest),
                 ("All combinations of numbers.", filled(found.projected)),
             ),
-            ((f"Coefficient by the number of {found.along}.", found.plot),),
+            ((f"Coefficient by the number of {noun}.", found.plot),),
             found.notes,
         ),
     )
@@ -166,7 +169,14 @@ def report_raters(labels: Annotations, options: PartOptions) -> tuple[Part, ...]
         why = f"the table has more than {MOST_RATED:,} labels; run assay.rater_model(labels, quick=True)"
         return (Part(title, lines=(f"Not estimated here: {why}.",)),)
     given = {**options.fit, "repeats": "each" if options.repeats == "mean" else options.repeats}
-    return parts_or_reason(title, lambda: rater_parts(rater_model(labels, quick=True, **given)))
+    by_group: dict[str, Any] = {} if options.group is None else {"group": options.group, "object": options.object}
+    try:
+        return rater_parts(rater_model(labels, quick=True, **given, **by_group))
+    except DesignError as reason:
+        if not by_group:
+            return (Part(title, lines=(f"Not estimable: {reason}.",)),)
+        unknown = Part(f"Differential severity by {options.group}", lines=(f"Not estimable: {reason}.",))
+    return (*parts_or_reason(title, lambda: rater_parts(rater_model(labels, quick=True, **given))), unknown)
 
 
 def report_generalizability(labels: Annotations, options: PartOptions) -> tuple[Part, ...]:

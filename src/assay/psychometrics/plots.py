@@ -10,6 +10,7 @@ import polars as pl
 
 from assay.errors import DesignError
 from assay.estimation.statistic import Floats
+from assay.psychometrics import words
 from assay.psychometrics.raters.fairness import Fairness
 from assay.psychometrics.raters.fit import RaterFit
 from assay.psychometrics.raters.results import ideal_ratings, ideal_shares
@@ -62,21 +63,26 @@ def curves(
     ax = pictures.axes(ax)
     groups = rows.partition_by(list(lines), maintain_order=True) if lines else [rows]
     styles = ("-", "--", ":", "-.")
+    kinds = {"human": pictures.HUMAN, "judge": pictures.JUDGE}
+    by_kind = "study" in lines and set(rows["study"]) <= set(kinds)
+    drawn: dict[str, int] = {}
     for k, group in enumerate(groups[: 2 * len(pictures.PALETTE)]):
         name = ", ".join(
             str(group[c][0]) if c in ("scenario", "study") else f"{names.get(c, c)}: {group[c][0]}" for c in lines
         )
         group = group.sort(along)
-        colour = pictures.PALETTE[k % len(pictures.PALETTE)]
+        # Humans and judges have the colours that they have in every chart, and a style for each other choice.
+        colour = kinds[group["study"][0]] if by_kind else pictures.PALETTE[k % len(pictures.PALETTE)]
+        style = drawn[colour] = drawn.get(colour, -1) + 1
         low, high = (group[end].cast(pl.Float64).to_numpy() for end in ("low", "high"))
         ax.fill_between(group[along].to_list(), low, high, color=colour, alpha=0.12, linewidth=0)
         ax.plot(
             group[along].to_list(), group["estimate"].to_list(), color=colour,
-            linestyle=styles[k // len(pictures.PALETTE) % len(styles)], marker="o", markersize=3, label=name or None,
+            linestyle=styles[style % len(styles)], marker="o", markersize=3, label=name or None,
         )  # fmt: skip
     ax.axhline(target, color=pictures.MUTED, linewidth=1, linestyle="--")
     ax.set_ylim(0, 1)
-    ax.set_xlabel(f"number of {along}" + (f" ({names[along]})" if names.get(along, along) != along else ""))
+    ax.set_xlabel(f"number of {words.facet_noun(along, names)}")
     ax.set_ylabel(label)
     pictures.legend(ax)
     return ax

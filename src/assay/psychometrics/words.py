@@ -66,6 +66,12 @@ def facet_count(number: int, facet: str, columns: Mapping[str, str]) -> str:
     return f"{number:,} {facet_noun(facet, columns, number)}"
 
 
+QUICK_INTERVALS = (
+    "the table has missing cells and many labels, so that intervals use the delta method. With few levels of a facet "
+    "they are too narrow; method='profile' in the G-study (--method profile) takes longer."
+)
+
+
 def target_lines(
     smallest: pl.DataFrame, facets: Sequence[str], along: str, target: float, coefficient: CoefficientName,
     columns: Mapping[str, str],
@@ -83,14 +89,23 @@ def target_lines(
             lines.append(f"{name}{symbol} for other numbers of {noun}{given} is not estimable: {row['reason']}.")
         elif row["smallest"] is None:
             limit = said(row["limit"], 3)
-            lines.append(f"{name}{symbol} ≥ {target:g}{given} is not reachable with more {noun} (limit {limit}).")
+            few = row.get("smallest_low")
+            ends = "" if few is None else f"; {facet_count(few, along, columns)} at the upper limit of {symbol}"
+            lines.append(f"{name}{symbol} ≥ {target:g}{given} is not reachable with more {noun} (limit {limit}{ends}).")
         else:
             cost = f" (cost {row['cost']:,.2f})" if row.get("cost") is not None else ""
             number = facet_count(row["smallest"], along, columns)
-            lines.append(f"{name}{symbol} ≥ {target:g} requires {number}{given}{cost}.")
+            lines.append(f"{name}{symbol} ≥ {target:g} requires {number}{_ends(row)}{given}{cost}.")
     if "facet" in smallest.columns and smallest["limit"].drop_nans().len():
         lines.append(f"More {facet_noun(most, columns)} help most.")
     return tuple(lines)
+
+
+def _ends(row: Mapping[str, Any]) -> str:
+    """The interval of a number of levels: `` [2, 29]``; ∞ if no number reaches the target at the lower limit."""
+    if row.get("smallest_low") is None:
+        return ""
+    return f" [{row['smallest_low']:,}, {'∞' if row['smallest_high'] is None else format(row['smallest_high'], ',')}]"
 
 
 def scenario_lines(projected: pl.DataFrame, along: str, columns: Mapping[str, str]) -> tuple[str, ...]:

@@ -589,13 +589,15 @@ def power_of_truths(studies: SimulatedStudies, settings: AltTestSettings) -> Flo
     return np.asarray(found.reshape(-1, EACH, found.shape[-1]).mean(axis=1))
 
 
-def middle(by_truth: Floats) -> Floats:
+def middle(by_truth: Floats, of: Floats | None = None) -> Floats:
     """Return the assurance: power averaged over the middle truths (`OPEN`), ordered by power.
 
     Parameters
     ----------
     by_truth : (..., truths, sizes) float
         The share of conclusive studies of each truth.
+    of : (..., truths, sizes) float, optional
+        What is averaged over these truths; by default the power.
 
     Returns
     -------
@@ -604,7 +606,7 @@ def middle(by_truth: Floats) -> Floats:
     n = by_truth.shape[-2]
     out = round(n * (1 - OPEN) / 2)
     order = np.argsort(by_truth.sum(axis=-1), axis=-1, kind="stable")[..., out : n - out]
-    return np.asarray(np.take_along_axis(by_truth, order[..., None], axis=-2).mean(axis=-2))
+    return np.asarray(np.take_along_axis(by_truth if of is None else of, order[..., None], axis=-2).mean(axis=-2))
 
 
 def range_of(sizes: Ints, by_truth: Floats, power: float) -> tuple[float, float]:

@@ -220,7 +220,7 @@ class Marks:
     definitions : mapping of column to words
         Definition of each column.
     faults : tuple of str
-        Faults that probes detected.
+        Faults that probes detected, and significant differences between groups.
     """
 
     columns: tuple[str, ...]
@@ -282,6 +282,10 @@ class PartOptions:
         Similarity measure of the verdict.
     intervals : mapping
         ``confidence``, ``n_resamples`` and ``seed``; also ``method`` if it is not the default.
+    group : str or None
+        Item column with groups of objects.
+    object : str or None
+        Item column with the objects of measurement.
     """
 
     by: str | None
@@ -289,6 +293,8 @@ class PartOptions:
     clusters: str | None
     similarity: Any
     intervals: Mapping[str, Any]
+    group: str | None = None
+    object: str | None = None
 
     def resamples(self, most: int) -> int:
         """The number of resamples, at most ``most``."""

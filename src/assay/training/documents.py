@@ -674,7 +674,10 @@ def make_folds(
     if n_groups < settings.folds:
         raise DataError(_too_few(n_groups, n_before, settings))
     fold = draw_folds(group, settings.folds, np.random.default_rng([settings.seed, 1]))
-    words.append(f"{settings.folds} folds of {n_groups:,} groups, drawn with seed {settings.seed}")
+    rated = set(labels.labels.filter(pl.col("annotator").is_in(labels.humans))["item"].to_list())
+    labelled = len(set(group[[i for i, name in enumerate(texts.items) if name in rated]].tolist()))
+    known = "" if labelled == n_groups else f" ({labelled:,} with human labels)"
+    words.append(f"{settings.folds} folds of {n_groups:,} groups{known}, drawn with seed {settings.seed}")
     return Folds(group, fold, tuple(str(k + 1) for k in range(settings.folds)), tuple(words))
 
 

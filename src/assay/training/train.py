@@ -640,7 +640,8 @@ def cautions_of(curves: Sequence[Floats], epochs: int, documents: int) -> list[s
 
 def _run(trained: Training, labels: Annotations, settings: TrainSettings) -> Run:
     groups = len(set(trained.folds.group.tolist()))
-    cautions = cautions_of([fit.curve for fit in trained.fits.values()], trained.sizes.epochs, groups)
+    resampled = words.labelled_groups(trained)
+    cautions = cautions_of([fit.curve for fit in trained.fits.values()], trained.sizes.epochs, resampled)
     facts: dict[str, Any] = {
         "items": len(trained.texts.items), "humans": len(trained.people), "documents": groups,
         "encoders": ",".join(f"{one.name}@{one.key}" if one.key else short(one) for one in trained.encoders),

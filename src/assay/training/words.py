@@ -8,6 +8,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+import numpy as np
+
 from assay.estimation.intervals import Estimate
 from assay.reporting.tables import decimals, estimated, interval, number, signed
 from assay.training.baselines import BASELINES, measures_of
@@ -21,9 +23,15 @@ def sentences(found: Any) -> list[str]:
         prefix = f"{target.name}: " if target.name else ""
         lines.append(prefix + _agreement(found, target))
         lines += [prefix + line for line in _comparisons(found, target)]
-    groups = len(set(found.trained.folds.group.tolist()))
+    groups = labelled_groups(found.trained)
     lines.append(f"Intervals: bootstrap of {groups:,} documents, with the same resamples for all raters.")
     return lines
+
+
+def labelled_groups(trained: Any) -> int:
+    """The number of groups of items with human labels, which are resampled."""
+    labelled = np.any([target.labelled for target in trained.targets], axis=0)
+    return len(set(trained.folds.group[labelled].tolist()))
 
 
 def _agreement(found: Any, target: Target) -> str:

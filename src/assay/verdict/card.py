@@ -205,7 +205,14 @@ class JudgeCard(Result):
         alpha = float(self.settings.alpha)  # type: ignore[attr-defined]
         rows = [row for row in self.rows[:SHOWN_ROWS] if row.kind != "annotator"]
         lines = [words.card_sentence(row, alpha) for row in rows]
+        lines += self.unfair_lines()
         return [*lines, *(f"– {line}" for line in self.needs()), *self.next_steps()]
+
+    def unfair_lines(self) -> list[str]:
+        """Of each judge that does not pass fairness, its largest significant difference between groups."""
+        group = getattr(self.settings, "group", None) or ""
+        found = ((row, words.unfair(row, group)) for row in self.rows if row.kind != "annotator")
+        return [f"{row.label}: {line}." for row, line in found if line]
 
     def needs(self) -> list[str]:
         """The data that the criteria marked – require."""
@@ -231,7 +238,7 @@ class JudgeCard(Result):
         return Marks(
             tuple(words.CRITERIA.values()), tuple(rows),
             {mark: about for mark, about in meaning.items() if mark in seen}, tuple(self.needs()),
-            {words.CRITERIA[d]: about for d, about in words.definitions(at).items()},
+            {words.CRITERIA[d]: about for d, about in words.definitions(at).items()}, tuple(self.unfair_lines()),
         )  # fmt: skip
 
     def plot(self, ax: Axes | None = None) -> Axes:
@@ -583,7 +590,20 @@ def _mark_rows(rows: Sequence[CardRow], separate: Sequence[CardRow], settings: C
         for i in range(len(rows)):
             marks[i][dimension] = _mark(adjusted[i, 0], adjusted[i, 1], settings.alpha)
             alone[i][dimension] = _mark(p[i, 0], p[i, 1], settings.alpha)
-    return (replace(row, marks=marks[i], alone=alone[i]) for i, row in enumerate(rows))
+    unequal = _group_differences(rows, settings.alpha)
+    return (replace(row, marks=marks[i], alone=alone[i], unequal=unequal[i]) for i, row in enumerate(rows))
+
+
+def _group_differences(rows: Sequence[CardRow], alpha: float) -> list[tuple[tuple[CellMeasure, float], ...]]:
+    """Of each row, the group differences that are significantly different from 0 (two-sided, Holm over all of them)."""
+    each = [(i, one) for i, row in enumerate(rows) for one in row.parts["fairness"] if math.isfinite(one.p_difference)]
+    p = np.array([one.p_difference for _, one in each])
+    adjusted = adjust_p(p, "holm", [rows[i].kind for i, _ in each]) if each else p
+    found: list[tuple[tuple[CellMeasure, float], ...]] = [()] * len(rows)
+    for (i, one), value in zip(each, adjusted, strict=True):
+        if value <= alpha:
+            found[i] = (*found[i], (one, float(value)))
+    return found
 
 
 def _mark(above: float, below: float, alpha: float) -> Mark:

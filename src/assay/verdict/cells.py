@@ -81,6 +81,22 @@ class CellMeasure:
     human: float = math.nan
     needs: tuple[float, ...] = ()
 
+    @property
+    def margin(self) -> float:
+        """Of a group difference: its largest size within the boundary."""
+        return self.found.estimate + abs(self.judge)
+
+    @property
+    def p_difference(self) -> float:
+        """Two-sided p-value of a group difference of 0."""
+        return self.found.p(self.margin) if math.isfinite(self.judge) else math.nan
+
+    def difference_ends(self, level: float) -> tuple[float, float]:
+        """The interval of a group difference."""
+        low, high = self.found.interval(level)
+        near, far = self.margin - high, self.margin - low
+        return (near, far) if self.judge >= 0 else (-far, -near)
+
     @classmethod
     def absent(cls, why: str) -> CellMeasure:
         """A measure that this table does not support, with the data that it requires."""
@@ -113,6 +129,9 @@ class CardRow:
         The alternative annotator test behind the first cell.
     marks, alone : mapping of dimension to mark
         Adjusted over judges and criteria, and not adjusted.
+    unequal : tuple of (CellMeasure, float)
+        Group differences that are significantly different from 0, with their p-values, adjusted (Holm) over judges,
+        criteria and groups; they may be within the boundary of fairness.
     """
 
     name: str
@@ -122,6 +141,7 @@ class CardRow:
     test: AltTest | None = None
     marks: Mapping[Dimension, Mark] = field(default_factory=dict)
     alone: Mapping[Dimension, Mark] = field(default_factory=dict)
+    unequal: tuple[tuple[CellMeasure, float], ...] = ()
 
     @property
     def repeats(self) -> str | None:

@@ -137,7 +137,13 @@ class ReportSettings(AltTestSettings):
         intervals = {name: getattr(self, name) for name in ("n_resamples", "confidence", "seed")}
         intervals |= {"method": self.method} if "method" in self.changed() else {}
         return PartOptions(
-            by=by, repeats=self.repeats, clusters=self.clusters, similarity=self.similarity, intervals=intervals
+            by=by,
+            repeats=self.repeats,
+            clusters=self.clusters,
+            similarity=self.similarity,
+            intervals=intervals,
+            group=self.group,
+            object=self.object or self.clusters,
         )
 
 
@@ -414,9 +420,12 @@ class ReportBuilder:
         if marks is not None and s.group is not None:
             leading = tuple(_add_unfairness(one, marks, s.group) for one in leading)
         faults = tuple(words.fault(row) for row in self._faults())
+        table_of_marks = None if marks is None else marks.marks()
+        if table_of_marks is not None:
+            table_of_marks = replace(table_of_marks, faults=(*table_of_marks.faults, *faults))
         page = Page(
             s.title or question_words(tests), about, leading, (*sections, *contrasts, *ends), scope,
-            call(s, self.named), self.notices, None if marks is None else replace(marks.marks(), faults=faults),
+            call(s, self.named), self.notices, table_of_marks,
             document=s.clusters, rule=("" if marks is not None else self.no_card) + rule_words(tests),
         )  # fmt: skip
         facts = {"judges": tuple(self.judges), "items": labels.n_items, "score": tests[0].score}

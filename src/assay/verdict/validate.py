@@ -320,6 +320,9 @@ def validate(settings: ValidateVerdictSettings) -> VerdictValidation:
     return VerdictValidation(rates, done, _describe_studies(s), run)
 
 
+BY_TOPIC = "constant by topic"
+"""The judge whose studies have topics."""
+
 OPPOSITE = {
     ("replace", "do_not_replace"),
     ("do_not_replace", "replace"),
@@ -344,6 +347,10 @@ def _verdicts(s: ValidateVerdictSettings, seed: int) -> Iterator[tuple[str, Expe
     rng = np.random.default_rng((seed, 1))
     study = plant_judges(s, seed, rng)
     among = {name: study for name in study.judges if PLANTED[name][0] in ("replace", "do_not_replace")}
+    # Columns become strata, and topics that predict labels lower the power. Only the judge that uses them needs them:
+    # all others have the studies of `plan_alt_test`.
+    plain = without_columns(study)
+    among |= {name: plain for name in among if name != BY_TOPIC}
     among["copy"] = plant_copy(s, seed, rng)
     clusters = None if s.documents is None else "document"
     for name, labels in among.items():
@@ -355,6 +362,11 @@ def _verdicts(s: ValidateVerdictSettings, seed: int) -> Iterator[tuple[str, Expe
         for name, judge in (("unfair", "unfair"), ("fair", "good")):
             mark = fairness_mark(study, judge, group="group", object=clusters, alpha=s.alpha)
             yield name, PLANTED[name][0], {"✗": "unfair", "✓": "fair"}.get(mark, "undecided")
+
+
+def without_columns(study: Annotations) -> Annotations:
+    """The study without topics and groups."""
+    return replace(study, items=study.items.drop("topic", "group"))
 
 
 def _simulate(

@@ -12,7 +12,7 @@ from dataclasses import replace
 from assay.errors import counted, listing
 from assay.estimation.intervals import Estimate
 from assay.reporting.page import Card
-from assay.reporting.tables import estimated, interval, said, signed
+from assay.reporting.tables import decimals, estimated, interval, p_value, said, signed
 from assay.verdict.cells import DIMENSIONS, TOWARD, Boundaries, CardRow, Dimension
 from assay.verdict.probe_calls import CALLED, CalledMeasure
 from assay.verdict.probe_measures import WANTED, CalledProbe, Probe, ProbeRow, responses_needed
@@ -134,13 +134,24 @@ def card_sentence(row: CardRow, alpha: float) -> str:
 
 
 def unfair(row: CardRow, group: str) -> str:
-    """Return the largest difference of a judge that fails fairness, as a limit of its verdict; empty if it does not."""
+    """Return the largest difference between groups of a judge, as a limit of its verdict.
+
+    Empty if the judge passes fairness, or if no difference is significant.
+    """
     measured = [one for one in row.parts["fairness"] if math.isfinite(one.judge)]
-    if row.marks["fairness"] != "✗" or not measured:
-        return ""
-    one = max(measured, key=lambda each: abs(each.judge))
     of = f" on {row.criterion}" if row.criterion else ""
-    return f"it fails fairness by “{group}”{of}: judge minus annotators, {one.measure}: {signed(one.judge)}"
+    if row.marks["fairness"] == "✗" and measured:
+        one = max(measured, key=lambda each: abs(each.judge))
+        return f"it fails fairness by “{group}”{of}: judge minus annotators, {one.measure}: {signed(one.judge)}"
+    if row.marks["fairness"] != "?" or not row.unequal:
+        return ""
+    one, p = max(row.unequal, key=lambda each: abs(each[0].judge))
+    ends = interval(*one.difference_ends(0.95))
+    return (
+        f"its severity differs significantly by “{group}”{of}: judge minus annotators, {one.measure}: "
+        f"{signed(one.judge)} {ends} ({p_value(p)}); fairness is undecided: the difference is not demonstrated "
+        f"to be within the margin of {said(one.margin)} or beyond it"
+    )
 
 
 def _exclusion(row: CardRow) -> str:
@@ -454,8 +465,9 @@ def more_labels(n: int | None) -> str:
 
 
 def percent(share: Estimate) -> str:
-    """``25% [9%, 53%]``."""
-    return f"{100 * share.estimate:.0f}% [{100 * share.low:.0f}%, {100 * share.high:.0f}%]"
+    """``25% [9%, 53%]``, rounded as ``0.25 [0.09, 0.53]`` in a table."""
+    value, low, high = (f"{100 * float(decimals(one, 2)):.0f}%" for one in (share.estimate, share.low, share.high))
+    return f"{value} [{low}, {high}]"
 
 
 def good_judge(found: Estimate) -> str:

@@ -85,14 +85,19 @@ class RaterFit:
 
     @cached_property
     def severity(self) -> Estimates:
-        """φ of each rater, centred over raters, with equal weights of groups: (raters,) values."""
-        return self.estimates(lambda x: self.density.layout.severity(x).mean(axis=-2))
+        """φ of each rater, centred over raters, of groups as frequent as in the labels: (raters,) values."""
+        return self.estimates(lambda x: self._over_groups(self.density.layout.severity(x)))
 
     @cached_property
     def variability(self) -> Estimates:
         """ψ of each rater at a criterion in the middle, the geometric mean of groups: (raters,) values."""
         layout = self.density.layout
-        return self.estimates(lambda x: layout.unit * np.exp(layout.variability(x).mean(axis=-2)))
+        return self.estimates(lambda x: layout.unit * np.exp(self._over_groups(layout.variability(x))))
+
+    def _over_groups(self, value: Floats) -> Floats:
+        """The mean over groups, weighted by their labels, as of a fit without groups: (..., raters)."""
+        labels = self.table.counts.sum(axis=1)
+        return np.asarray(np.average(value, axis=-2, weights=labels))
 
     def severity_gaps(self, anchors: Bools) -> Estimates:
         """φ with each further group minus φ with the first, minus the mean of the anchors: (groups − 1) · raters.
