@@ -118,12 +118,14 @@ def test_scales_are_described_by_their_own_rows():
 def test_a_lead_is_clear_only_where_its_interval_is():
     found = assay.compare_judges(judged(), epsilon=0.1)
     good = found.tests["good"]
-    for low, words in ((0.02, "good is significantly higher"), (-0.02, "no significant difference")):
+    for low, words in ((0.02, "good is significantly closer to the annotators"), (-0.02, "no significant difference")):
         lead = Estimate(0.1, low, 0.2, 0.05)
         text = dataclasses.replace(found, lead=lead, lead_is_clear=low > 0).summary()
         assert f"good − poor: 0.10 {interval(low, 0.2)}, same items; {words}." in text
     lines = found.summary().splitlines()
-    assert lines[0].startswith(f"Highest advantage probability: good, {said(good.advantage_probability.estimate)}")
+    ahead = signed(good.advantage_difference.estimate, 2)
+    assert lines[0].startswith(f"Highest advantage probability minus the annotators': good, {ahead} ")
+    assert lines[0].endswith(f"; ρ = {said(good.advantage_probability.estimate)}.")
     assert "adjusted for selecting the best of 2" in lines[0]
     for verdict in {test.verdict_text for test in found.tests.values()}:
         names = [name for name, test in found.tests.items() if test.verdict_text == verdict]

@@ -20,7 +20,7 @@ from scipy.special import chdtrc
 from assay.data.annotations import Annotations
 from assay.data.chunked.chunks import Chunks
 from assay.errors import DesignError, counted
-from assay.estimation.intervals import Estimate, Estimates, adjust_p, missing, partial_conjunction
+from assay.estimation.intervals import Estimate, EstimateByRule, Estimates, adjust_p, missing, partial_conjunction
 from assay.estimation.options import number_in, question, question_of_two
 from assay.estimation.result import Exclusion, Result, Run, json_safe
 from assay.estimation.statistic import Floats, Ints
@@ -34,7 +34,7 @@ from assay.reporting import pictures
 from assay.statistics.copies import find_weakest
 from assay.statistics.item_agreement import ItemLevelAgreement
 from assay.statistics.panels import ConstantBaseline, PairwiseScore, Panel
-from assay.statistics.wins import advantage
+from assay.statistics.wins import TIE, advantage
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -145,6 +145,30 @@ class AltTest(Result):
         rows = _rows(names, self.win_counts.quality, self.win_counts.counts, self.decided, self.estimates)
         as_good, worse = self.win_counts.verdict_p
         return rows.with_columns(p_noninferior=pl.Series(as_good), p_worse=pl.Series(worse))
+
+    @property
+    def advantage_difference(self) -> Estimate:
+        """rho_f − rho_h: the share of items on which it is closer to the others than the annotator, minus further.
+
+        Ties count for neither side, so that judges with coarser and finer labels can be compared by it. It is
+        `mean_difference` with the other sign.
+        """
+        d = self.mean_difference
+
+        def ends(level: float) -> tuple[float, float]:
+            low, high = d.interval(level)
+            return -high, -low
+
+        return EstimateByRule(
+            -d.estimate, -d.high, -d.low, d.standard_error, d.reason, ends=ends, test=lambda null: d.p(-null)
+        )
+
+    @property
+    def tie_rate(self) -> float:
+        """The share of items on which judge and annotator are equally close to the others, averaged over annotators."""
+        counts = self.win_counts.counts[self.win_counts.counts.sum(axis=(1, 2)) > 0]
+        share = counts[..., TIE].sum(axis=1) / counts.sum(axis=(1, 2))
+        return float(share.mean()) if len(share) else math.nan
 
     @property
     def item_agreement(self) -> ItemLevelAgreement:

@@ -24,7 +24,9 @@ LARGEST_DISAGREEMENTS = "Largest disagreements with annotators"
 DISTRIBUTIONS = "How often the annotators together, and each judge, give each label."
 
 COMPARISON_CAPTION = (
-    "ρ: advantage probability with its interval. ω: winning rate. Exploratory: the smallest passing margin (published "
+    "ρ: advantage probability with its interval; it counts ties for the judge. Judges are in the order of their "
+    "advantage difference, ρ of the judge minus ρ of the annotators, for which ties count on neither side. ω: winning "
+    "rate. Exploratory: the smallest passing margin (published "
     "rule), and the parity margin, the ε at which the judge equals half of the annotators. The sample size for a "
     "conclusive verdict, with its 80% range, if more items can settle it."
 )
