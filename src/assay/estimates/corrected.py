@@ -19,7 +19,7 @@ from scipy.special import ndtri
 from assay.data.annotations import Annotations, Repeats, digest_of_columns
 from assay.data.chunked.chunks import Chunks
 from assay.data.names import natural
-from assay.data.words import PROVENANCE
+from assay.data.words import PROVENANCE, choice_caution
 from assay.errors import DataError, DesignError, counted, listing, unknown, unknown_judge
 from assay.estimates import words
 from assay.estimates.checked import (
@@ -426,12 +426,7 @@ def _unlabelled(labels: Annotations | Chunks, checks: SpotChecks) -> tuple[Exclu
 def _choice_cautions(labels: Annotations | Chunks, judges: Sequence[str]) -> list[str]:
     """Return a caution if other judges or prompts than the named ones were tried: the best of them is optimistic."""
     tried = max(labels.reading.tried, len(labels.judges))
-    if tried <= len(judges):
-        return []
-    return [
-        f"{tried} settings of judges and prompts have labels here. If this one was chosen for its result, the interval "
-        "is too narrow: choose the judge before its labels are known, or report all settings."
-    ]
+    return choice_caution(tried, len(judges), "the interval is too narrow", "report all settings")
 
 
 def _match_cautions(

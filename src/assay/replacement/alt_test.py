@@ -19,6 +19,8 @@ from scipy.special import chdtrc
 
 from assay.data.annotations import Annotations
 from assay.data.chunked.chunks import Chunks
+from assay.data.columns import PART, PARTS
+from assay.data.words import choice_caution, development_items
 from assay.errors import DesignError, counted
 from assay.estimation.intervals import Estimate, EstimateByRule, Estimates, adjust_p, missing, partial_conjunction
 from assay.estimation.options import number_in, question, question_of_two
@@ -625,7 +627,8 @@ def alt_test(labels: Annotations | Chunks, judge: str, settings: AltTestSettings
     left out.
     """
     table = table_of(labels, settings)
-    return wrap(win_counts(table, [(judge, table.judge_code(judge))])[0])
+    found = wrap(win_counts(table, [(judge, table.judge_code(judge))])[0])
+    return replace(found, run=found.run.with_cautions(choice_cautions(labels, [judge], settings)))
 
 
 # -- compute and wrap the result --------------------------------------------------------------------
@@ -642,6 +645,23 @@ def table_of(labels: Annotations | Chunks, settings: AltTestSettings) -> AltTest
     table = AltTestTable.of(labels, settings)
     kept[:] = [(settings, table)]
     return table
+
+
+def choice_cautions(labels: Annotations | Chunks, judges: Sequence[str], settings: AltTestSettings) -> list[str]:
+    """Return cautions if the tested judges can have been chosen by these labels: the best of several, a tuned prompt."""
+    tried = max(labels.reading.tried, len(labels.judges))
+    effect = f"the verdict's error rate is above {settings.alpha:g}"
+    instead = "test all of them together (compare_judges; on the command line without --only)"
+    return [*choice_caution(tried, len(judges), effect, instead), *tuned_items(labels, judges)]
+
+
+def tuned_items(labels: Annotations | Chunks, judges: Sequence[str]) -> list[str]:
+    """Return a caution if judged items belong to the development set, on which prompts are tuned."""
+    if isinstance(labels, Chunks) or PART not in labels.items.columns:
+        return []
+    judged = labels.labels.filter(pl.col("annotator").is_in(list(judges)))["item"].unique()
+    part = labels.items.filter(pl.col("item").is_in(judged.implode()))[PART]
+    return development_items(int((part == PARTS[0]).sum()), len(part), labels.reading.study)
 
 
 def wrap(found: WinCounts, estimate: Estimates | None = None, domain: str | None = None) -> AltTest:

@@ -20,7 +20,7 @@ from assay.estimation.resampling import Units, estimate_sums
 from assay.estimation.result import Result, Run
 from assay.estimation.statistic import Floats, Ints
 from assay.replacement import words
-from assay.replacement.alt_test import AltTest, table_of, wrap
+from assay.replacement.alt_test import AltTest, choice_cautions, table_of, wrap
 from assay.replacement.decision import OPTIMAL, TONES, Reason, VerdictTests, WinCounts, adjust_verdict_tests, win_counts
 from assay.replacement.panel import AltTestTable, CompareSettings, Rule, labels_of
 from assay.reporting import pictures
@@ -230,8 +230,14 @@ def compare(labels: Annotations | Chunks, settings: CompareSettings) -> JudgeCom
         lead=lead,
         lead_is_clear=bool(lead.low > 0) and _doubt(first) is None,
         run=Run(
-            "compare-judges", settings, table.fingerprint, facts, first.run.interval, notes=(*first.run.notes, *notes)
-        ),
+            "compare-judges",
+            settings,
+            table.fingerprint,
+            facts,
+            first.run.interval,
+            notes=(*first.run.notes, *notes),
+            cautions=tuple(choice_cautions(labels, names, settings)),
+        ),  # fmt: skip
     )
 
 

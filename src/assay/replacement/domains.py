@@ -21,7 +21,7 @@ from assay.estimation.resampling import estimate_sums
 from assay.estimation.result import Exclusion, Result, Run
 from assay.estimation.statistic import Ints
 from assay.replacement import decision, words
-from assay.replacement.alt_test import AltTest, wrap
+from assay.replacement.alt_test import AltTest, choice_cautions, wrap
 from assay.replacement.decision import TONES, win_counts
 from assay.replacement.panel import AltTestBySettings, AltTestTable, Correction, PairedSettings
 from assay.reporting import pictures
@@ -178,6 +178,7 @@ def _run(
     }  # fmt: skip
     exclusions = [Exclusion("domain", 1, why, (name,)) for name, why in untested.items()]
     cautions = dict.fromkeys(caution for test in tests.values() for caution in test.cautions)
+    cautions |= dict.fromkeys(choice_cautions(labels, [judge], settings))
     return Run(
         "alt-test-by", settings, divided.hexdigest(), facts, first.run.interval, tuple(exclusions),
         cautions=tuple(cautions),
