@@ -72,8 +72,9 @@ def test_judge_comparisons_distinguish_better_worse_and_undecided():
             assert f"; {wanted}" in line
         known = rows.filter(pl.col("coefficient") == found.headline).iter_rows(named=True)
         for line, row in zip(lines, known, strict=True):
-            excludes_0 = closer == "undecided" and (row["low"] > 0 or row["high"] < 0)
-            assert line.endswith("; the interval is not adjusted)." if excludes_0 else f"; {wanted}.")
+            excludes_0 = row["low"] > 0 or row["high"] < 0
+            unlike = "; the interval is not adjusted)." if excludes_0 else "; the interval is not that of the test)."
+            assert line.endswith(unlike if excludes_0 == (closer == "undecided") else f"; {wanted}.")
     # The verdict in the table is that of the adjusted p and the sign of the difference.
     for row in found.differences.iter_rows(named=True):
         shown = row["p_adjusted"] is not None and row["p_adjusted"] <= 0.05

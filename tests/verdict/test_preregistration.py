@@ -264,7 +264,7 @@ def test_report_mentions_development_items_first(labels):
     found = report(split(45), epsilon=0.1, n_resamples=50)
     assert found.page.notices == (
         "15 of 60 items belong to the development set: prompts were tuned on them. For a verdict on the test set only, "
-        "use labels.where(part='test').",
+        "use --where part=test or labels.where(part='test').",
     )
     assert report(split(45).where(part="test"), epsilon=0.1, n_resamples=50).page.notices == ()
     assert tuned_on(split(0), ["good"])[0].startswith("All 60 items belong to the development set")

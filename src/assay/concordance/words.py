@@ -200,10 +200,13 @@ def judge_comparisons(found: Any) -> list[str]:
     lines = []
     for row in rows.head(MOST_COMPARISONS).iter_rows(named=True):
         answer = _COMPARED[row["closer"]].format(row["without"])
+        tested = f" ({row['test']} test, adjusted {p_value(row['p_adjusted'])}; the interval"
+        if row["closer"] == "undecided" and (row["low"] > 0 or row["high"] < 0):
+            answer += f"{tested} is not adjusted)"
+        if row["closer"] != "undecided" and row["low"] <= 0 <= row["high"]:
+            answer += f"{tested} is not that of the test)"
         if row["closer"] == "yes" and row["without"] is None:
             answer += f". A copy of {whose} labels would get the same result"
-        if row["closer"] == "undecided" and (row["low"] > 0 or row["high"] < 0):
-            answer += f" ({row['test']} test, adjusted {p_value(row['p_adjusted'])}; the interval is not adjusted)"
         change = f"{_titled(row['title'])} with humans minus that among humans = {_signed_number(row)}"
         lines.append(f"{_place(row)}{row['judge']}: {change}; {answer}.")
     if rows.height > MOST_COMPARISONS:

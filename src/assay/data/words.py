@@ -942,5 +942,5 @@ def development_items(seen: int, n: int, study: str) -> list[str]:
         return []
     return [
         f"{seen:,} of {n:,} items belong to the development set: prompts were tuned on them. For a verdict on the test "
-        "set only, use labels.where(part='test')."
+        "set only, use --where part=test or labels.where(part='test')."
     ]

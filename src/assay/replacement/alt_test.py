@@ -648,7 +648,7 @@ def table_of(labels: Annotations | Chunks, settings: AltTestSettings) -> AltTest
 
 
 def choice_cautions(labels: Annotations | Chunks, judges: Sequence[str], settings: AltTestSettings) -> list[str]:
-    """Return cautions if the tested judges can have been chosen by these labels: the best of several, a tuned prompt."""
+    """Return cautions if the judges can have been chosen by these labels: the best of several, a tuned prompt."""
     tried = max(labels.reading.tried, len(labels.judges))
     effect = f"the verdict's error rate is above {settings.alpha:g}"
     instead = "test all of them together (compare_judges; on the command line without --only)"

@@ -237,7 +237,7 @@ def compare(labels: Annotations | Chunks, settings: CompareSettings) -> JudgeCom
             first.run.interval,
             notes=(*first.run.notes, *notes),
             cautions=tuple(choice_cautions(labels, names, settings)),
-        ),  # fmt: skip
+        ),
     )
 
 

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+import numpy as np
 import polars as pl
 
 from assay._version import __version__
@@ -91,6 +92,9 @@ def _legend_above(ax: Axes) -> Axes:
 
 
 # -- verdict cards ---------------------------------------------------------------------------------
+
+FEWEST_PLACES = 3
+"""Labels of an item from which their places can replace the people of a crowd: a judge is compared with two others."""
 
 LABEL_TONES: Mapping[str, Tone] = {words.LABELS[verdict]: tone for verdict, tone in TONES.items()}
 """The colour of each verdict's label, for tables that `verdict_labels` made."""
@@ -233,13 +237,25 @@ def _human_baseline(baseline: Mapping[str, AltTest]) -> str:
     """Return how many annotators pass the test of a judge, of those who have items with two others."""
     tested = {name: one for name, one in baseline.items() if one.n_annotators}
     if not tested:
-        return "Human baseline: not testable; an annotator is tested on items that two others labelled, too."
+        return f"Human baseline: not testable; {_baseline_needs(baseline)}."
     passed = [name for name, one in tested.items() if one.verdict == "replace"]
     names = f" ({listing(passed, 4)})" if passed else ""
     rest = [name for name in baseline if name not in tested]
     return (
         f"Human baseline: tested in the same way, {len(passed)} of {counted(len(tested), 'annotator')} "
         f"{'passes' if len(passed) == 1 else 'pass'}{names}{f'; not testable: {listing(rest, 4)}' if rest else ''}."
+    )
+
+
+def _baseline_needs(baseline: Mapping[str, AltTest]) -> str:
+    """Return what the test of an annotator as the judge of the others requires, and what these labels have."""
+    each = [one.win_counts for one in baseline.values()]
+    least = max(each[0].table.settings.min_items, 2)
+    most = max(int(one.n.max()) for one in each)
+    return (
+        "an annotator is tested like a judge, against others who each share "
+        f"{counted(least, 'item')} with that annotator and a third one; here two annotators share at most {most} such "
+        f"{'item' if most == 1 else 'items'}"
     )
 
 
@@ -251,8 +267,8 @@ def _advantage(test: AltTest) -> str:
         ends = f"[{100 * rho.low:.0f}%, {100 * rho.high:.0f}%]"
     reference = "reference" if test.settings.fixed_reference else "others"
     return (
-        f"On {100 * rho.estimate:.0f}% {ends} of items, averaged over annotators, it is at least as close to the "
-        f"{reference} as the annotator left out (advantage probability ρ)."
+        f"On {100 * rho.estimate:.0f}% {ends} of items, averaged over {words.tested_annotators(test)}, it is at least "
+        f"as close to the {reference} as the annotator left out (advantage probability ρ)."
     )
 
 
@@ -272,7 +288,8 @@ def _difference(test: AltTest) -> str:
             ". It is closer on more items and nevertheless agrees less beyond chance, as a judge does that avoids rare "
             "or extreme labels"
         )
-    return f"Advantage probability, judge − annotators: {signed(value, 3)} {ends}{found}."
+    whom = words.tested_annotators(test)
+    return f"Advantage probability, judge − {whom}: {signed(value, 3)} {ends}{found}."
 
 
 def _advice(test: AltTest) -> list[str]:
@@ -296,7 +313,7 @@ def _advice(test: AltTest) -> list[str]:
         worse = listing(test.worse_than, 4) or "some annotators"
         found.append(f"It is worse than {worse}. Decide whose labels it can replace.")
     elif test.reason == "too_few_items_per_annotator":
-        found.append("Have the same annotators label more of the same items.")
+        found.append(_more_items(test))
     elif test.reason == "too_few_clusters":
         found.append(
             f"Label items of at least {FEWEST} values of '{test.settings.clusters}': the test counts clusters, not "
@@ -326,6 +343,20 @@ def _advice(test: AltTest) -> list[str]:
     if test.passed != (test.verdict == "replace") and g.least:
         found.append(_published_difference(test))
     return [*found, *test.cautions]
+
+
+def _more_items(test: AltTest) -> str:
+    """Return the remedy for annotators with few items: more of them or, in a crowd, places of labels."""
+    table = test.win_counts.table
+    labels = table.people_of_item[table.people_of_item > 0]
+    places = len(labels) and np.median(labels) >= FEWEST_PLACES and len(table.humans) >= 2 * labels.max()
+    if not places or table.reading.places or table.settings.fixed_reference:
+        return "Have the same annotators label more of the same items."
+    return (
+        f"These annotators are a crowd: {len(table.humans)} people, and at most {labels.max()} labels of an item. If "
+        "it does not matter who labels an item, test the places of labels instead of people: annotator='place' "
+        "(--annotator place). Otherwise have the same annotators label more of the same items."
+    )
 
 
 def _match(test: AltTest) -> str:

@@ -135,6 +135,12 @@ def few_tested(tested: int, compared: int, least: int) -> str:
     return f"only {tested} of {compared} annotators {'has' if tested == 1 else 'have'} {least} comparable items"
 
 
+def tested_annotators(test: AltTest) -> str:
+    """Return ``annotators``, or how many of them have enough items to be tested: ``the 6 tested of 60 annotators``."""
+    tested, compared = test.n_annotators, test.win_counts.n_compared
+    return "annotators" if tested == compared else f"the {tested} tested of {compared} annotators"
+
+
 # -- the three tests -------------------------------------------------------------------------------
 
 
@@ -411,11 +417,13 @@ def groups_note(test: AltTest) -> list[str]:
 
 def published_rule(test: AltTest) -> str:
     """Return the result of the published rule and the advantage probability."""
-    rho = test.advantage_probability
+    rho, averaged = test.advantage_probability, ""
+    if test.n_annotators < test.win_counts.n_compared:
+        averaged = f", averaged over {tested_annotators(test)}"
     return (
         f"Published rule: {'passes' if test.passed else 'does not pass'} (ω = {said(test.winning_rate)}, {test.n_won} "
         f"of {counted(test.n_annotators, 'annotator')}; required {test.settings.threshold:g}). Advantage probability "
-        f"ρ = {estimated(rho.estimate, rho.low, rho.high)}."
+        f"ρ = {estimated(rho.estimate, rho.low, rho.high)}{averaged}."
     )
 
 
