@@ -342,6 +342,10 @@ def agreed_sentence(found: Any) -> str:
     return f"All labels agree on {found.n_agreed:,} of {counted(found.n_items, 'item')} with two or more labels."
 
 
+FINER_JUDGE = "numbers between those that humans give, so that categories are compared without it"
+"""Why a judge with fractions has no agreement by category and no confusions."""
+
+
 def category_sentences(found: Any) -> list[str]:
     """Return which categories have significantly lower agreement, for each panel and each judge."""
     lines = []
