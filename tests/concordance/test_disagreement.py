@@ -155,6 +155,7 @@ def test_criteria_are_looked_at_one_by_one():
     frame = pl.concat([labelled().labels.with_columns(criterion=pl.lit(c)) for c in ("tone", "truth")])
     found = assay.disagreement(Annotations.from_frame(frame, judges=["gpt"], scale=Nominal(["fine", "harm"])))
     assert found.items["criterion"].value_counts().sort("criterion")["count"].to_list() == [4, 4]
+    assert found.summary().startswith("All labels agree on 2 of 8 pairs of item and criterion with two or more labels.")
     assert "tone: q4" in found.summary()
     one = assay.disagreement(labelled()).table.drop("criterion")
     assert found.table.filter(criterion="tone").drop("criterion").equals(one)

@@ -338,7 +338,10 @@ def disagreement_lines(found: Any) -> list[str]:
 
 
 def agreed_sentence(found: Any) -> str:
-    """Return the share of items whose labels are all equal."""
+    """Return the share of items whose labels are all equal; with several criteria, of pairs of item and criterion."""
+    if found.items["criterion"].n_unique() > 1:
+        pairs = f"{found.n_items:,} pairs of item and criterion"
+        return f"All labels agree on {found.n_agreed:,} of {pairs} with two or more labels."
     return f"All labels agree on {found.n_agreed:,} of {counted(found.n_items, 'item')} with two or more labels."
 
 

@@ -519,10 +519,12 @@ def _choose_estimator(checks: SpotChecks, settings: EstimateSettings) -> tuple[s
         return settings.estimator, (f"it is likely that {lead} (p = {found[0].p:.1g}).{trusted}",)
     if settings.gold is not None and settings.estimator == "auto":
         return "rogan-gladen", (f"{lead}, so the judge's error rates on them correct its labels of the other items.",)
+    described = [f"{name}=..." for name in ("probabilities", "strata", "clusters") if getattr(settings, name) is None]
+    named = " or ".join([*filter(None, [", ".join(described[:-1])]), *described[-1:]])
+    as_it_is = f"or describe the sampling with {named}; " if described else ""
     raise DesignError(
         f"{lead} (p < {REFUSED:g}). Human labels of them cannot correct the other items. Draw a random sample of items "
-        "for humans; or describe the sampling with probabilities=..., strata=... or clusters=...; or use "
-        "sampling='trust'",
+        f"for humans; {as_it_is}or use sampling='trust'",
         option="sampling",
     )
 

@@ -132,17 +132,23 @@ def card_sentence(row: CardRow, alpha: float) -> str:
         found = "all criteria with sufficient data undecided"
     else:
         found = "insufficient data for all criteria"
-    return f"{row.label}: {found}{_exclusion(row)}{_contrary(row)}{_toward(row, alpha)}."
+    largest = f"; fairness: {difference}" if (difference := _largest_difference(row)) else ""
+    return f"{row.label}: {found}{largest}{_exclusion(row)}{_contrary(row)}{_toward(row, alpha)}."
 
 
 def unfair(row: CardRow, group: str) -> str:
     """Return the largest difference of a judge that fails fairness, as a limit of its verdict; empty if it does not."""
+    of = f" on {row.criterion}" if row.criterion else ""
+    return f"it fails fairness by “{group}”{of}: {found}" if (found := _largest_difference(row)) else ""
+
+
+def _largest_difference(row: CardRow) -> str:
+    """Return the group with the largest difference of a judge that fails fairness, and the difference; or nothing."""
     measured = [one for one in row.parts["fairness"] if math.isfinite(one.judge)]
     if row.marks["fairness"] != "✗" or not measured:
         return ""
     one = max(measured, key=lambda each: abs(each.judge))
-    of = f" on {row.criterion}" if row.criterion else ""
-    return f"it fails fairness by “{group}”{of}: judge minus annotators, {one.measure}: {signed(one.judge)}"
+    return f"judge minus annotators, {one.measure}: {signed(one.judge)}"
 
 
 def _exclusion(row: CardRow) -> str:
