@@ -251,7 +251,7 @@ class PairedAltTest(Result):
     passed : bool
         Whether the mean winning rate reaches the threshold.
     pairings : polars.DataFrame
-        One row for each pairing: the combined annotators, omega, rho.
+        One row for each pairing: the first combined annotators, omega, rho, and the number of combined annotators.
     """
 
     symbol: ClassVar[str] = "ω"
@@ -308,7 +308,8 @@ def alt_test_paired(labels: Annotations | Chunks, judge: str, settings: PairedSe
     if settings.clusters is not None:
         raise DesignError("the test of paired annotators requires independent items; omit clusters=...")
     groups, n_pairings, each = _sets_of(labels, settings.sets), settings.n_pairings, settings.single_test
-    settings = replace(settings, sets=tuple("+".join(group) for group in groups))
+    if not isinstance(settings.sets, str):
+        settings = replace(settings, sets=tuple("+".join(group) for group in groups))
     table = AltTestTable.of(labels, replace(each, method="jackknife") if each.method == "none" else each)
     found = win_counts(table, [(judge, table.judge_code(judge))])[0]
     first, second = ([table.humans.index(name) for name in group] for group in groups)
@@ -340,6 +341,10 @@ def alt_test_paired(labels: Annotations | Chunks, judge: str, settings: PairedSe
     )
 
 
+MOST_PAIRS = 4
+"""Combined annotators that a row names; two sets of thirty people would have rows of 330 characters."""
+
+
 def _pair_rows(
     table: AltTestTable, counts: np.ndarray, first: Ints, pairings: list[Ints]
 ) -> tuple[list[dict[str, object]], list[Ints]]:
@@ -354,7 +359,8 @@ def _pair_rows(
         names = [f"{table.humans[first[k]]} + {table.humans[pairing[k]]}" for k in enough]
         rows.append(
             {
-                "annotators": "; ".join(names),
+                "annotators": "; ".join(names[:MOST_PAIRS])
+                + (f"; and {len(names) - MOST_PAIRS} more" if len(names) > MOST_PAIRS else ""),
                 "estimate": decision.winning_rate(found.rejected, np.ones(len(enough))),
                 "rho": float(average_advantage(combined[enough])),
                 "n": len(enough),
