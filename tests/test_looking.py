@@ -282,7 +282,10 @@ def test_supported_analyses_of_small_tables():
 
 
 def test_supported_analyses_name_three_judges():
-    assert analyses(table(judges=("m1", "m2", "m3", "m4")))["replacement_test"] == (False, "m1, m2, m3 and 1 more" + FEW)
+    assert analyses(table(judges=("m1", "m2", "m3", "m4")))["replacement_test"] == (
+        False,
+        "m1, m2, m3 and 1 more" + FEW,
+    )
     assert possible_slips(table(prompt=["same"] * 8), ()) == []
     # If there are two texts, the one that two items share is a possible slip.
     assert possible_slips(table(prompt=["same"] * 2 + ["other"] + [None] * 5), ()) == [

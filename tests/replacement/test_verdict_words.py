@@ -753,3 +753,40 @@ def test_size_that_is_as_likely_as_not_is_at_most_the_limit():
         "no size up to 5,760 items gives a conclusive verdict with 80% probability; 5,760 items give one with 67%: the "
         "judge is close"
     )
+
+
+# -- text for a paper with many domains -----------------------------------------------------------------
+
+
+@cache
+def by_topic() -> assay.AltTestBy:
+    made = assay.simulate(n_items=240, n_annotators=3, judges={"m": 0.25}, seed=3)
+    items = made.items.select("item").with_columns(topic=pl.Series(["law", "art", "war", "sea"] * 60))
+    return assay.alt_test_by(replace(made, items=items), "m", by="topic", epsilon=0.2, repeats="majority")
+
+
+def test_results_of_many_domains_are_one_paragraph():
+    tests = list(by_topic().tests.values())
+    (text,) = results(tests)
+    assert text.startswith("On 60 items of each of 4 domains (topic), m had the verdict ")
+    for verdict in {test.verdict for test in tests}:
+        mine = [test for test in tests if test.verdict == verdict]
+        names = ", ".join(test.domain.removeprefix("topic=") for test in mine)
+        rho = sorted(test.advantage_probability.estimate for test in mine)
+        ends = f"from {rho[0]:.2f} to {rho[-1]:.2f}" if len(mine) > 1 else f"= {rho[0]:.2f}"
+        assert f"{words.LABELS[verdict]} on {len(mine)} ({names}; ρ {ends}, " in text
+    alpha = sorted(test.human_agreement.estimate for test in tests)
+    assert text.endswith(f" The annotators' agreement was Krippendorff's α = {alpha[0]:.2f} to {alpha[-1]:.2f}.")
+    assert len(results(tests[:3])) == 3
+
+
+def test_methods_name_the_adjustment_repeats_and_clusters():
+    text = " ".join(methods(list(by_topic().tests.values())))
+    assert "The p-values of the verdicts are Holm-adjusted for 4 verdicts (judges and domains together)." in text
+    assert "Repeated labels of an item were combined (the majority of a rater's labels)." in text
+    clustered = " ".join(methods([assay.alt_test(study(), "m", epsilon=0.1, clusters="topic")]))
+    assert "Items with the same value of “topic” (3 clusters) depend on each other, and are resampled together." in (
+        clustered
+    )
+    assert "Holm-adjusted" not in clustered
+    assert "Repeated" not in clustered

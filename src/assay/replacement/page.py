@@ -484,8 +484,59 @@ def _domain_line(name: str, test: AltTest) -> str:
 
 
 def results(tests: Sequence[AltTest]) -> list[str]:
-    """Return a sentence for each test, with the numbers that a reviewer asks for."""
-    return [_result(test) for test in tests]
+    """Return a sentence for each test, with the numbers that a reviewer asks for; of many domains one for a verdict."""
+    of_judge: dict[str, list[AltTest]] = {}
+    for test in tests:
+        of_judge.setdefault(test.judge, []).append(test)
+    found = []
+    for mine in of_judge.values():
+        found += [_result(test) for test in mine] if len(mine) <= MOST_SENTENCES else [_results_by_verdict(mine)]
+    return found
+
+
+MOST_SENTENCES = 3
+"""Domains of a judge up to which each has a sentence; with more, one paragraph has their verdicts and ranges."""
+
+
+def _results_by_verdict(tests: Sequence[AltTest]) -> str:
+    """Return the verdicts of one judge on many domains, with the ranges of their estimates."""
+    by = str(tests[0].domain).partition("=")[0]
+    some = "criteria" if by == "criterion" else f"domains ({by})"
+    lines = []
+    for verdict, label in words.LABELS.items():
+        mine = [test for test in tests if test.verdict == verdict]
+        if not mine:
+            continue
+        parts = [
+            _range("ρ", [test.advantage_probability.estimate for test in mine]),
+            _range("ω", [test.winning_rate for test in mine]),
+            _range("R", [test.agreement_ratio.estimate for test in mine]),
+        ]
+        if verdict == "replace":
+            parts.append(f"each of the three tests {_largest_p([test.verdict_tests.p_replace for test in mine])}")
+        names = listing([str(test.domain).partition("=")[2] for test in mine], 40)
+        lines.append(f"{label} on {len(mine)} ({names}; {', '.join(filter(None, parts))})")
+    items = _range("", [float(test.n_items) for test in tests], 0)
+    alpha = _range("", [test.human_agreement.estimate for test in tests])
+    agreed = f" The annotators' agreement was Krippendorff's α = {alpha}." if alpha else ""
+    return (
+        f"On {items} items of each of {len(tests)} {some}, {tests[0].judge} had the verdict {'; '.join(lines)}.{agreed}"
+    )
+
+
+def _range(symbol: str, values: Sequence[float], digits: int = 2) -> str:
+    """Return the smallest and the largest value, such as *ρ from 0.81 to 0.95*; nothing if none is known."""
+    known = [value for value in values if math.isfinite(value)]
+    if not known:
+        return ""
+    low, high = number(min(known), digits), number(max(known), digits)
+    text = low if low == high else f"{low} to {high}"
+    return f"{symbol} {'=' if low == high else 'from'} {text}" if symbol else text
+
+
+def _largest_p(values: Sequence[float]) -> str:
+    """Return the largest p-value as a limit: *p ≤ 0.012*."""
+    return p_value(max(values)).replace("=", "≤")
 
 
 def _result(test: AltTest) -> str:
@@ -584,6 +635,20 @@ def methods(tests: Sequence[AltTest]) -> list[str]:
         f"an agreement ratio above {number(s.min_agreement_ratio)} (chance-corrected agreement of the judge with the "
         "annotators over that among annotators; jackknife pseudo-values, corrected for skewness, Hall 1992).",
     ]
+    if test.n_verdicts > 1:
+        lines.append(
+            f"The p-values of the verdicts are Holm-adjusted for {test.n_verdicts} verdicts (judges and domains "
+            "together)."
+        )
+    if s.clusters is not None:
+        clusters = int(test.win_counts.clustering.n_clusters.max()) if test.win_counts.clustering is not None else 0
+        lines.append(
+            f"Items with the same value of “{s.clusters}” ({clusters} clusters) depend on each other, and are resampled "
+            "together."
+        )
+    if s.repeats != "error":
+        how = {"each": "counted as separate raters"}.get(s.repeats, f"combined (the {s.repeats} of a rater's labels)")
+        lines.append(f"Repeated labels of an item were {how}.")
     if test.interval_method:
         lines.append(f"Uncertainty of ρ: {test.interval_method}.")
     if s.balance:

@@ -550,7 +550,7 @@ def _all_tables(found: Mapping[str, AltTestBy]) -> pl.DataFrame:
 
 
 def _cite_section(tests: Sequence[AltTest], cited: Sequence[Result]) -> Section:
-    lines = (*results(tests), *methods(tests))
+    lines = (" ".join(results(tests)), " ".join(methods(tests)))  # two paragraphs that can be pasted
     signatures = tuple(result.signature for result in cited)
     copies = (Copy("References", bibtex(works(tests))),)
     return Section("Methods text and citation", lines, lines=signatures, copies=copies, folded=True)
