@@ -36,7 +36,7 @@ def table(
 def test_supported_analyses_of_table():
     found = analyses(table(lesson=["a", "b", "c", "d"] * 2, id=list(range(8)), same=["x"] * 8))
     assert found == {
-        "replacement_test": (True, "m" + FEW),
+        "replacement_test": (False, "m" + FEW),
         "agreement": (True, "6 items with at least two labels"),
         "rating_scales": (False, "no column with the scale"),
         "pairwise_votes": (False, "labels are not first, second or tie"),
@@ -49,7 +49,10 @@ def test_supported_analyses_of_table():
 
 def test_supported_analyses_have_codes_and_numbers():
     found = {one.name: one for one in supported_analyses(table(people=2, lesson=["a", "b"] * 4))}
-    assert found["replacement_test"] == Analysis("replacement_test", True, "few_humans", ("m",), 2)
+    assert found["replacement_test"] == Analysis("replacement_test", False, "few_items", ("m",), criteria=("",))
+    two = supported_analyses(assay.simulate(n_items=40, n_annotators=2, judges={"m": 0.3}, seed=1))[0]
+    assert two == Analysis("replacement_test", True, "few_humans", ("m",), 2)
+    assert two.detail == "m; 2 human annotators, at least 3 are recommended"
     assert found["agreement"] == Analysis("agreement", True, "items_with_two_labels", (), 6)
     assert found["g_study"] == Analysis("g_study", True, "by_column", ("lesson",))
     assert found["corrected_estimates"] == Analysis("corrected_estimates", True, "items_without_human_labels", (), 2)
@@ -66,8 +69,6 @@ def test_supported_analyses_give_reasons():
     assert one["replacement_test"] == (False, "fewer than two human annotators")
     assert one["corrected_estimates"] == (True, "2 items without human labels")
     assert assay.estimate(table(people=1), "m").table["n"][0] == 6
-    two = analyses(table(people=2))
-    assert two["replacement_test"] == (True, "m; 2 human annotators, at least 3 are recommended")
     many = analyses(table(seven=[*"abcdefg", "g"], six=[*"abcdef", "f", "f"]))
     assert many["g_study"] == (True, "by seven, six")
     assert many["fairness"] == (True, "by six")
@@ -281,7 +282,10 @@ def test_supported_analyses_of_small_tables():
 
 
 def test_supported_analyses_name_three_judges():
-    assert analyses(table(judges=("m1", "m2", "m3", "m4")))["replacement_test"] == (True, "m1, m2, m3 and 1 more" + FEW)
+    assert analyses(table(judges=("m1", "m2", "m3", "m4")))["replacement_test"] == (
+        False,
+        "m1, m2, m3 and 1 more" + FEW,
+    )
     assert possible_slips(table(prompt=["same"] * 8), ()) == []
     # If there are two texts, the one that two items share is a possible slip.
     assert possible_slips(table(prompt=["same"] * 2 + ["other"] + [None] * 5), ()) == [
@@ -592,3 +596,11 @@ def test_columns_of_a_judge_are_judge_labels_if_the_user_says_how_names_are_spli
     turned = frame.rename({one: "_".join(reversed(one.split("_"))) for one in columns})
     found = assay.look(turned, layout="wide", item="report", split_columns="criterion_annotator", judges=["LLM"])
     assert kinds(found)["nodule_LLM"] == "judge"
+
+
+def test_look_ticks_no_replacement_test_that_would_be_undecided():
+    """Neither the test nor the command of a study in which no annotator has the required items."""
+    frame = assay.simulate(n_items=20, n_annotators=3, judges={"gpt-4o": 0.3}, scale="1-5", seed=1).to_polars()
+    found = assay.look(frame.drop("kind"), judges=["gpt-4o"], scale="1-5")
+    assert f"– replacement test (gpt-4o{FEW})" in found.summary()
+    assert "alt-test" not in found.summary()

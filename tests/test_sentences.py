@@ -72,8 +72,9 @@ def test_judge_comparisons_distinguish_better_worse_and_undecided():
             assert f"; {wanted}" in line
         known = rows.filter(pl.col("coefficient") == found.headline).iter_rows(named=True)
         for line, row in zip(lines, known, strict=True):
-            excludes_0 = closer == "undecided" and (row["low"] > 0 or row["high"] < 0)
-            assert line.endswith("; the interval is not adjusted)." if excludes_0 else f"; {wanted}.")
+            excludes_0 = row["low"] > 0 or row["high"] < 0
+            unlike = "; the interval is not adjusted)." if excludes_0 else "; the interval is not that of the test)."
+            assert line.endswith(unlike if excludes_0 == (closer == "undecided") else f"; {wanted}.")
     # The verdict in the table is that of the adjusted p and the sign of the difference.
     for row in found.differences.iter_rows(named=True):
         shown = row["p_adjusted"] is not None and row["p_adjusted"] <= 0.05
@@ -118,12 +119,14 @@ def test_scales_are_described_by_their_own_rows():
 def test_a_lead_is_clear_only_where_its_interval_is():
     found = assay.compare_judges(judged(), epsilon=0.1)
     good = found.tests["good"]
-    for low, words in ((0.02, "good is significantly higher"), (-0.02, "no significant difference")):
+    for low, words in ((0.02, "good is significantly closer to the annotators"), (-0.02, "no significant difference")):
         lead = Estimate(0.1, low, 0.2, 0.05)
         text = dataclasses.replace(found, lead=lead, lead_is_clear=low > 0).summary()
         assert f"good − poor: 0.10 {interval(low, 0.2)}, same items; {words}." in text
     lines = found.summary().splitlines()
-    assert lines[0].startswith(f"Highest advantage probability: good, {said(good.advantage_probability.estimate)}")
+    ahead = signed(good.advantage_difference.estimate, 2)
+    assert lines[0].startswith(f"Highest advantage probability minus the annotators': good, {ahead} ")
+    assert lines[0].endswith(f"; ρ = {said(good.advantage_probability.estimate)}.")
     assert "adjusted for selecting the best of 2" in lines[0]
     for verdict in {test.verdict_text for test in found.tests.values()}:
         names = [name for name, test in found.tests.items() if test.verdict_text == verdict]

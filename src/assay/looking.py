@@ -539,16 +539,17 @@ def _replacement_test(labels: Annotations, *, odd: bool) -> Analysis:
         reason = "judge_unspecified" if not judges else "too_few_humans" if humans < 2 else "odd_one_out_choices"
         names = () if judges else model_names([c for c in labels.items.columns if c != "item"])
         return Analysis("replacement_test", False, reason, tuple(name for name in names if _holds_labels(labels, name)))
+    few = _criteria_of_few_items(labels)
+    asked = [labels.where(annotator=list(who)).criteria for who in (labels.humans, judges)]
+    if few and labels.criteria and {*asked[0]}.isdisjoint(asked[1]):
+        return Analysis("replacement_test", False, "no_common_criterion")
+    if len(few) == max(1, len(labels.criteria)):  # the test would be undecided, or refused
+        return Analysis("replacement_test", False, "few_items", judges, criteria=few)
     if humans < words.RECOMMENDED_HUMANS:
         return Analysis("replacement_test", True, "few_humans", judges, humans)
-    few = _criteria_of_few_items(labels)
     if not few:
         return Analysis("replacement_test", True, "judges", judges)
-    asked = [labels.where(annotator=list(who)).criteria for who in (labels.humans, judges)]
-    if labels.criteria and {*asked[0]}.isdisjoint(asked[1]):
-        return Analysis("replacement_test", False, "no_common_criterion")
-    every = len(few) == max(1, len(labels.criteria))
-    return Analysis("replacement_test", True, "few_items" if every else "few_items_of", judges, criteria=few)
+    return Analysis("replacement_test", True, "few_items_of", judges, criteria=few)
 
 
 def _criteria_of_few_items(labels: Annotations) -> tuple[str, ...]:

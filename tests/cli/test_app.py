@@ -39,7 +39,7 @@ def test_alt_test_compares_all_judges(run: Run, table: str) -> None:
     code, out, _ = run("alt-test", table, *COLUMNS, "--scale", "1-5", "--expertise", "crowd")
     assert code == 0
     assert "optimal judge (mean of annotators; for reference)" in out
-    assert "gpt-4o is significantly higher." in " ".join(out.split())
+    assert "gpt-4o is significantly closer to the annotators." in " ".join(out.split())
 
 
 def test_json_option_prints_only_json(run: Run, table: str) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from dataclasses import replace
 from types import SimpleNamespace
 
 import numpy as np
@@ -25,6 +26,7 @@ from assay.concordance.comparisons import (
     row_means,
     swap_slots,
 )
+from assay.concordance.words import judge_comparisons
 from assay.data.annotations import Annotations
 from assay.data.ratings import Ratings
 from assay.data.scales import Interval, Nominal, Ordinal
@@ -190,6 +192,20 @@ def test_sentence_gives_p_if_interval_excludes_zero_without_significance():
     assert f"no significant difference (within-item permutation test, {p}; the interval is not adjusted)" in (
         found.summary()
     )
+
+
+def test_sentence_gives_p_if_interval_includes_zero_with_significance():
+    found = found_of(crowd(np.random.default_rng(1), 12, 0.3, whole=True))
+    for closer, words in (("yes", "agrees more with humans than they do with each other"), ("no", "agrees less")):
+        shown = found.differences.with_columns(
+            low=pl.lit(-0.01), high=pl.lit(0.2), closer=pl.lit(closer), without=pl.lit(None, pl.String),
+            p_adjusted=pl.lit(0.021), test=pl.lit("within-item permutation"),
+        )  # fmt: skip
+        (line,) = judge_comparisons(replace(found, differences=shown))
+        assert f"it {words}" in line
+        assert "(within-item permutation test, adjusted p = 0.021; the interval is not that of the test)" in line
+        (line,) = judge_comparisons(replace(found, differences=shown.with_columns(low=pl.lit(0.01))))
+        assert "0.021" not in line
 
 
 def test_permutation_p_is_one_for_constant_labels():

@@ -155,6 +155,7 @@ def test_criteria_are_looked_at_one_by_one():
     frame = pl.concat([labelled().labels.with_columns(criterion=pl.lit(c)) for c in ("tone", "truth")])
     found = assay.disagreement(Annotations.from_frame(frame, judges=["gpt"], scale=Nominal(["fine", "harm"])))
     assert found.items["criterion"].value_counts().sort("criterion")["count"].to_list() == [4, 4]
+    assert found.summary().startswith("All labels agree on 2 of 8 pairs of item and criterion with two or more labels.")
     assert "tone: q4" in found.summary()
     one = assay.disagreement(labelled()).table.drop("criterion")
     assert found.table.filter(criterion="tone").drop("criterion").equals(one)
@@ -339,3 +340,29 @@ def test_disagreement_without_two_labels_of_any_item_has_no_items():
     found = assay.disagreement(labels)
     assert (found.items.height, found.items.schema["item"]) == (0, pl.String)
     assert [(one.count, one.reason) for one in found.exclusions] == [(2, "no two labels to compare")]
+
+
+@pytest.mark.parametrize("fraction", [True, False])
+def test_categories_leave_out_judges_with_numbers_between_those_of_humans(fraction):
+    """2.33 is no category that humans can agree with: its agreement is 0 by design, and no finding."""
+    rng = np.random.default_rng(4)
+    truth = rng.integers(1, 6, 80)
+
+    def near(step):
+        return np.clip(truth + rng.integers(-1, 2, 80) * step, 1, 5)
+
+    columns = {name: near(1).astype(float) for name in ("ann", "bob", "cho", "whole")}
+    columns["fine"] = near(1 / 3).round(2) if fraction else near(1).astype(float)
+    frame = pl.DataFrame({"item": [f"i{k}" for k in range(80)], **columns})
+    labels = assay.read(frame, layout="wide", item="item", columns=list(columns), judges=["whole", "fine"],
+                        scale="interval:1-5")  # fmt: skip
+    found = assay.disagreement(labels)
+    assert set(found.rows["who"]) == ({"humans", "whole"} if fraction else {"humans", "whole", "fine"})
+    assert set(found.confusion["judge"]) == ({"whole"} if fraction else {"whole", "fine"})
+    assert set(found.rows["category"]) == {"1", "2", "3", "4", "5"}
+    left = [str(one) for one in found.exclusions if "between those that humans give" in str(one)]
+    assert left == (
+        ["1 judge (fine): numbers between those that humans give, so that categories are compared without it"]
+        if fraction else []
+    )  # fmt: skip
+    assert found.items["judges"].null_count() == 0  # its distances are those of all judges

@@ -277,6 +277,14 @@ def test_rogan_gladen_refuses_uninformative_judge():
 # -- errors -----------------------------------------------------------------------------------------
 
 
+def test_refusal_does_not_advise_an_option_that_is_given():
+    labels = checked_study(first=True)
+    items = labels.items.with_columns(pair=pl.int_range(pl.len()) // 2)
+    with pytest.raises(DesignError) as refused:
+        estimated(dataclasses.replace(labels, items=items), clusters="pair")
+    assert "; or describe the sampling with probabilities=... or strata=...; or use" in str(refused.value)
+
+
 @pytest.mark.parametrize(
     ("labels", "words"),
     [
@@ -289,6 +297,7 @@ def test_items_that_cannot_be_a_sample_are_refused(labels, words):
         estimated(labels())
     assert words in str(refused.value)
     assert "not a random sample" in str(refused.value)
+    assert "; or describe the sampling with probabilities=..., strata=... or clusters=...; or use" in str(refused.value)
     trusted = estimated(labels(), sampling="trust")
     assert "They are used anyway" in trusted.summary()
 
@@ -694,7 +703,8 @@ def test_how_sure_it_must_be_that_items_are_no_sample(monkeypatch, p, options, e
     monkeypatch.setattr(corrected, "sampling_checks", lambda checks, skip: skipped.append(skip) or found)
     monkeypatch.setattr(corrected, "_group_by_system", lambda checks, settings: checks)
     settings = types.SimpleNamespace(**{
-        "estimator": "auto", "gold": None, "strata": "s", "probabilities": "q", "sampling": "check", **options
+        "estimator": "auto", "gold": None, "strata": "s", "probabilities": "q", "clusters": None, "sampling": "check",
+        **options,
     })  # fmt: skip
     checks = types.SimpleNamespace(n=4, n_all=8)
     if estimator is None:

@@ -71,7 +71,7 @@ P_VALUES = {
 def planted_test(
     judge: str, verdict: str, rho: float = 0.8, *, alpha: float = 0.05, p_item_level: float = 0.01, **more: Any
 ) -> AltTest:
-    """A test with this verdict and ρ ± .1; with .01 of level more, the interval of ρ begins .04 lower."""
+    """A test with this verdict, ρ ± .1, the annotators' ρ .7; with .01 of level more, intervals begin .04 lower."""
 
     def verdict_tests() -> VerdictTests:
         agree = None if verdict == "not_testable" else True
@@ -80,5 +80,11 @@ def planted_test(
     def ends(level: float) -> tuple[float, float]:
         return rho - 0.1 - 4 * (level - 0.95), rho + 0.1
 
+    def minus(level: float) -> tuple[float, float]:
+        low, high = ends(level)
+        return 0.7 - high, 0.7 - low
+
     found = EstimateByRule(rho, rho - 0.1, rho + 0.1, 0.05, ends=ends)
-    return replace(some_test(alpha), judge=judge, advantage_probability=found, corrected=verdict_tests, **more)
+    difference = EstimateByRule(0.7 - rho, 0.6 - rho, 0.8 - rho, 0.05, ends=minus)
+    planted = {"advantage_probability": found, "mean_difference": difference, "corrected": verdict_tests}
+    return replace(some_test(alpha), judge=judge, **{**planted, **more})

@@ -13,7 +13,7 @@ import pytest
 from panels import columns, planted_test, random_study, table
 
 from assay.data.annotations import Annotations
-from assay.data.scales import Ordinal, Text
+from assay.data.scales import Interval, Ordinal, Text
 from assay.errors import DataError, DesignError
 from assay.estimation.intervals import Estimate
 from assay.replacement.alt_test import alt_test
@@ -44,11 +44,57 @@ def test_each_judge_has_the_test_it_would_have_alone(options):
 
 def test_compare_judges_lead_is_a_paired_difference():
     found = by_crowd()
-    good, poor = (found.tests[j].advantage_probability for j in ("good", "poor"))
+    good, poor = (found.tests[j].advantage_difference for j in ("good", "poor"))
     assert (found.best, found.next_best) == ("good", "poor")
     assert found.lead.estimate == pytest.approx(good.estimate - poor.estimate)
     assert found.lead.low < found.lead.estimate < found.lead.high
     assert found.lead_is_clear
+
+
+def graded(seed, *, coarse, fine, n=250, grid=99):
+    """Four people on 1-5 and two judges: one on 1-5 like them, one on a finer grid of the same range."""
+    rng = np.random.default_rng(seed)
+    quality = rng.normal(3, 1, n)
+
+    def on(noise, step):
+        seen = quality + rng.normal(0, noise, n)
+        return dict(enumerate(np.clip(np.round((seen - 1) / step) * step + 1, 1, 5).round(2).tolist()))
+
+    people = {f"h{j}": on(0.75, 1.0) for j in range(4)}
+    return table(people, {"coarse": on(coarse, 1.0), "fine": on(fine, 4 / grid)}, scale=Interval(1, 5))
+
+
+def test_compare_judges_prefers_the_closer_judge_to_the_one_with_more_ties():
+    found = compare_judges(graded(3, coarse=0.9, fine=0.55), expertise="crowd")
+    rho = {name: test.advantage_probability.estimate for name, test in found.tests.items()}
+    assert rho["coarse"] > rho["fine"] + 0.05
+    assert (found.best, found.lead_is_clear) == ("fine", True)
+    assert found.table["judge"][0] == "fine"
+    assert found.lead.estimate == pytest.approx(
+        found.table["advantage_difference"][0] - found.table["advantage_difference"][1]
+    )
+    assert (
+        f"fine ρ = {rho['fine']:.2f} with {100 * found.table['tie_rate'][0]:.0f}% ties, coarse ρ = " in found.summary()
+    )
+
+
+def test_judges_with_the_same_error_and_other_scales_have_no_clear_lead():
+    """By ρ the coarse judge was significantly higher in all of these studies; now either judge in few of them."""
+    found = [compare_judges(graded(seed, coarse=0.7, fine=0.75, n=150, grid=9), epsilon=0.1) for seed in range(40)]
+    assert sum(one.lead_is_clear for one in found) <= 5  # of 40 at 5%: 6 or more have a chance of .014
+    assert sum(one.tests["coarse"].advantage_probability.low > one.tests["fine"].advantage_probability.high
+               for one in found) >= 20  # fmt: skip
+
+
+def test_advantage_difference_is_the_mean_difference_with_the_other_sign():
+    test = by_crowd().tests["good"]
+    low, high = test.mean_difference.interval(0.9)
+    assert test.advantage_difference.interval(0.9) == (-high, -low)
+    assert test.advantage_difference.p(0.1) == test.mean_difference.p(-0.1)
+    counts = test.annotators.select((pl.col("n_judge_better") - pl.col("n_human_better")) / pl.col("n"))
+    assert test.advantage_difference.estimate == pytest.approx(counts.to_series().mean())
+    ties = test.annotators.select(pl.col("n_tie") / pl.col("n")).to_series().mean()
+    assert test.tie_rate == pytest.approx(ties)
 
 
 def piled_up(seed, other, *, share=0.9, good=0.2, n=120):
@@ -107,7 +153,7 @@ def test_compare_judges_ranks_no_judge_ahead_that_repeats_an_annotator():
         )  # fmt: skip
         found = compare_judges(table(humans, judges), epsilon=0.1)
         assert found.best == "copy"
-        assert found.lead.low > 0.2
+        assert found.lead.low > 0.1  # ties, which only ρ counts, are no part of the lead
         assert (found.lead_is_clear, found.lead_doubt) == (False, "matches_one_annotator")
         assert (
             "This does not rank copy higher: its labels match h0's more often than agreement with the others explains; "
@@ -165,8 +211,10 @@ def test_every_way_to_make_an_interval(method):
     if method == "none":
         assert math.isnan(found.lead.low)
         assert found.lead.reason == "a paired difference needs an interval of both judges"
-        rho = [t.advantage_probability.estimate for t in found.tests.values()]
-        assert found.lead.estimate == rho[0] - rho[1]
+        difference = [t.advantage_difference.estimate for t in found.tests.values()]
+        assert found.lead.estimate == difference[0] - difference[1]
+        assert found.summary().startswith("Highest advantage probability minus the annotators': good, +0.01 (no interv")
+        assert "adjusted for selecting" not in found.summary()
         assert not found.lead_is_clear
     else:
         assert found.lead.low > 0
@@ -258,7 +306,7 @@ def test_compare_judges_ranks_sparse_judge_last():
     assert list(found.tests) == ["good", "poor", "lazy"]
     assert math.isnan(found.tests["lazy"].winning_rate)
     assert found.lead.estimate == pytest.approx(
-        found.tests["good"].advantage_probability.estimate - found.tests["poor"].advantage_probability.estimate
+        found.tests["good"].advantage_difference.estimate - found.tests["poor"].advantage_difference.estimate
     )
     assert found.lead_is_clear
     worse = compare_judges(labels, ["good", "lazy"], expertise="crowd")
@@ -302,8 +350,8 @@ def test_it_reads_like_every_result():
     assert made["tests"]["good"]["verdict"] == found.tests["good"].verdict
     assert found.signature.startswith(f"compare-judges|items:{found.tests['good'].n_items}|humans:4|judges:good,poor|")
     summary = found.summary()
-    assert summary.startswith("Highest advantage probability: good, 0.")
-    assert "same items; good is significantly higher." in summary
+    assert summary.startswith("Highest advantage probability minus the annotators': good, +0.")
+    assert "same items; good is significantly closer to the annotators." in summary
     assert "(interval adjusted for selecting the best of 2)" in summary
     assert "of 2 judges pass (ε = 0.1)" in summary
     for name, test in found.tests.items():
@@ -352,8 +400,9 @@ def test_two_judges_in_words():
     lines = lines_of(("a", "replace", True), ("b", "undecided", False), lead=LEAD, clear=True)
     assert lines == [
         # Chosen among two: an interval of level 1 - .05 / 2 = .975, which begins .1 lower.
-        "Highest advantage probability: a, 0.80 [0.60, 0.90] (interval adjusted for selecting the best of 2).",
-        "a − b: 0.10 [0.02, 0.18], same items; a is significantly higher.",
+        "Highest advantage probability minus the annotators': a, +0.10 [−0.10, 0.20] (interval adjusted for selecting "
+        "the best of 2); ρ = 0.80.",
+        "a − b: 0.10 [0.02, 0.18], same items; a is significantly closer to the annotators.",
         "Replace (1 of 2): a.",
         "Undecided (1 of 2): b.",
         "Published rule: 1 of 2 judges pass (ε = 0.1): a.",
@@ -371,13 +420,15 @@ def test_comparison_summary_explains_doubtful_lead():
 def test_comparison_summary_adjusts_interval_of_best():
     judges = [(name, "replace", True) for name in "abcde"]
     # At the level 1 − .05 / 5 = .99, where it begins .16 lower.
-    assert lines_of(*judges, lead=LEAD)[0].startswith("Highest advantage probability: a, 0.80 [0.54, 0.90]")
+    assert lines_of(*judges, lead=LEAD)[0].startswith(
+        "Highest advantage probability minus the annotators': a, +0.10 [−0.16, 0.20]"
+    )
 
 
 def test_comparison_summary_of_one_judge():
     lines = lines_of(("a", "do_not_replace", False))
     assert lines == [
-        "Highest advantage probability: a, 0.80 [0.70, 0.90].",
+        "Advantage probability, judge − annotators: a, +0.10 [0.00, 0.20]; ρ = 0.80.",
         "Do not replace (1 of 1): a.",
         "Published rule: 0 of 1 judges pass (ε = 0.1).",
     ]

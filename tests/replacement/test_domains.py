@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import json
+from dataclasses import replace
 
 import numpy as np
 import polars as pl
@@ -11,6 +12,7 @@ import pytest
 from panels import columns, random_study, table
 from statsmodels.stats.multitest import multipletests
 
+import assay
 from assay.data.annotations import Annotations
 from assay.data.scales import Ordinal
 from assay.errors import DataError, DesignError
@@ -337,3 +339,15 @@ def test_cautions_of_some_domains_name_them():
     frame = pl.concat([part.with_columns(criterion=pl.lit(name)) for name, part in parts.items()])
     found = alt_test_by(Annotations.from_frame(frame, judges=["good", "poor"]), "good", expertise="crowd")
     assert "pair: With fewer than three annotators there is no consensus" in card_by(found).advice
+
+
+def test_rows_of_many_pairs_name_the_first_ones():
+    made = assay.simulate(n_items=120, n_annotators=12, judges={"j": 0.3}, seed=2)
+    teams = made.annotators.with_columns(team=pl.Series([None if k == "judge" else f"t{i % 2}" for i, k in enumerate(
+        made.annotators["kind"])]))  # fmt: skip
+    labels = replace(made, annotators=teams)
+    found = alt_test_paired(labels, "j", "team", epsilon=0.2, n_pairings=3)
+    assert found.pairings["n"].to_list() == [6] * 3
+    assert all(row.endswith("; and 2 more") and row.count(" + ") == 4 for row in found.pairings["annotators"])
+    assert found.signature.count("+") == 0
+    assert "|sets:team|" in found.signature

@@ -370,8 +370,6 @@ def test_notes_have_population_baselines_and_prefixes():
     alone = SimpleNamespace(n_annotators=0, verdict="undecided")
     some = card(alt(human_baseline={"ann": alt(), "bob": alone})).details
     assert "Human baseline: tested in the same way, 1 of 1 annotator passes (ann); not testable: bob." in some
-    nothing = card(alt(human_baseline={"ann": alone, "bob": alone})).details
-    assert any(line.startswith("Human baseline: not testable; an annotator is tested on items") for line in nothing)
     test = real_test(epsilon=0.5)
     # As good as all of three: the share p with p³ = .025 is the lower limit, .05 / 2 verdicts have .0125 each.
     assert test.population_share == pytest.approx(0.025 ** (1 / 3))
@@ -685,3 +683,110 @@ def test_ratio_without_an_interval_is_its_value_in_the_results():
     (said,) = results([test])
     assert "R = 0.00, no interval" in said
     assert "not estimable" not in said
+
+
+# -- crowds: few of many annotators are tested ---------------------------------------------------------
+
+
+def crowd(n_people: int = 24, busy: int = 3, per_item: int = 4, n_items: int = 120) -> assay.Annotations:
+    """Each item has labels of some people of a crowd; only the first ones label much of it."""
+    rng = np.random.default_rng(5)
+    made = assay.simulate(n_items=n_items, n_annotators=n_people, judges={"m": 0.2}, scale="1-5", seed=2)
+    weight = np.where(np.arange(n_people) < busy, 12.0, 1.0)
+    drawn = [rng.choice(n_people, per_item, replace=False, p=weight / weight.sum()) for _ in range(n_items)]
+    people = made.humans
+    rows = pl.DataFrame({"item": np.repeat(made.items["item"].to_numpy(), per_item),
+                         "annotator": [people[j] for one in drawn for j in one]})  # fmt: skip
+    labels = made.labels.select("item", "annotator", "label")
+    kept = pl.concat([labels.join(rows, on=["item", "annotator"]), labels.filter(pl.col("annotator") == "m")])
+    return assay.Annotations.from_frame(kept, judges=["m"], scale=made.scale)
+
+
+def test_sentences_say_how_many_annotators_are_tested():
+    test = assay.alt_test(crowd(), "m", epsilon=0.2)
+    assert (test.n_annotators, test.win_counts.n_compared) == (3, 24)
+    assert words.tested_annotators(test) == "the 3 tested of 24 annotators"
+    lines = card(test).details
+    assert any("of items, averaged over the 3 tested of 24 annotators, it is at least" in line for line in lines)
+    assert any(line.startswith("Advantage probability, judge − the 3 tested of 24 annotators: ") for line in lines)
+    assert words.published_rule(test).endswith(", averaged over the 3 tested of 24 annotators.")
+
+
+def test_crowd_is_told_of_places_of_labels():
+    test = assay.alt_test(crowd(busy=0), "m", epsilon=0.2)
+    assert test.reason == "too_few_items_per_annotator"
+    advice = card(test).advice
+    assert advice.startswith("These annotators are a crowd: 24 people, and at most 4 labels of an item. ")
+    assert "annotator='place' (--annotator place)" in advice
+    two = assay.alt_test(crowd(busy=0, per_item=2), "m", epsilon=0.2)  # a judge would be compared with one other place
+    assert two.reason == "too_few_items_per_annotator"
+    assert "place" not in card(two).advice
+    few = assay.alt_test(study(), "m", epsilon=0.1, min_items=61)  # three people who label all items
+    assert card(few).advice == "Have the same annotators label more of the same items."
+
+
+def test_advice_of_a_crowd_works():
+    frame = crowd().to_polars()
+    humans, judge = frame.filter(pl.col("annotator") != "m"), frame.filter(pl.col("annotator") == "m")
+    places = assay.read(humans.select("item", "label"), annotator="place", scale="1-5")
+    model = assay.read(judge.select("item", "annotator", "label"), judges=["m"], scale="1-5")
+    assert assay.alt_test(places.join(model), "m", epsilon=0.2).n_annotators == 4
+
+
+def test_human_baseline_says_what_it_requires_and_what_there_is():
+    test = assay.alt_test(crowd(busy=0), "m", epsilon=0.2, min_items=9)
+    (line,) = [one for one in card(test).details if one.startswith("Human baseline: ")]
+    most = max(int(one.win_counts.n.max()) for one in test.human_baseline.values())
+    assert 0 < most < 9
+    assert line == (
+        "Human baseline: not testable; an annotator is tested like a judge, against others who each share 9 items with "
+        f"that annotator and a third one; here two annotators share at most {most} such items."
+    )
+
+
+def test_size_that_is_as_likely_as_not_is_at_most_the_limit():
+    sizes = np.array([60, 1000, 5760])
+    found = SampleSize(None, None, None, 5760, 0.8, sizes, np.array([0.1, 0.3, 0.67]), "the judge is close")
+    assert found.even == 5760  # 5,800 in two digits
+    (sentence,) = words.sample_size(alt(UNDECIDED, sample_size=found))
+    assert sentence == (
+        "no size up to 5,760 items gives a conclusive verdict with 80% probability; 5,760 items give one with 67%: the "
+        "judge is close"
+    )
+
+
+# -- text for a paper with many domains -----------------------------------------------------------------
+
+
+@cache
+def by_topic() -> assay.AltTestBy:
+    made = assay.simulate(n_items=240, n_annotators=3, judges={"m": 0.25}, seed=3)
+    items = made.items.select("item").with_columns(topic=pl.Series(["law", "art", "war", "sea"] * 60))
+    return assay.alt_test_by(replace(made, items=items), "m", by="topic", epsilon=0.2, repeats="majority")
+
+
+def test_results_of_many_domains_are_one_paragraph():
+    tests = list(by_topic().tests.values())
+    (text,) = results(tests)
+    assert text.startswith("On 60 items of each of 4 domains (topic), m had the verdict ")
+    for verdict in {test.verdict for test in tests}:
+        mine = [test for test in tests if test.verdict == verdict]
+        names = ", ".join(test.domain.removeprefix("topic=") for test in mine)
+        rho = sorted(test.advantage_probability.estimate for test in mine)
+        ends = f"from {rho[0]:.2f} to {rho[-1]:.2f}" if len(mine) > 1 else f"= {rho[0]:.2f}"
+        assert f"{words.LABELS[verdict]} on {len(mine)} ({names}; ρ {ends}, " in text
+    alpha = sorted(test.human_agreement.estimate for test in tests)
+    assert text.endswith(f" The annotators' agreement was Krippendorff's α = {alpha[0]:.2f} to {alpha[-1]:.2f}.")
+    assert len(results(tests[:3])) == 3
+
+
+def test_methods_name_the_adjustment_repeats_and_clusters():
+    text = " ".join(methods(list(by_topic().tests.values())))
+    assert "The p-values of the verdicts are Holm-adjusted for 4 verdicts (judges and domains together)." in text
+    assert "Repeated labels of an item were combined (the majority of a rater's labels)." in text
+    clustered = " ".join(methods([assay.alt_test(study(), "m", epsilon=0.1, clusters="topic")]))
+    assert "Items with the same value of “topic” (3 clusters) depend on each other, and are resampled together." in (
+        clustered
+    )
+    assert "Holm-adjusted" not in clustered
+    assert "Repeated" not in clustered

@@ -7,6 +7,7 @@ import re
 from pathlib import Path
 from typing import Any
 
+import polars as pl
 import pytest
 import yaml
 from walking import answer, begin, judges, models, said
@@ -64,3 +65,29 @@ def test_settings_tried_in_a_file_are_its_judges() -> None:
     found = assay.estimate(labels, "a")
     assert [one for one in found.cautions if one.startswith("2 settings of judges and prompts")]
     assert not [one for one in assay.estimate(labels, ["a", "b"]).cautions if "settings of judges" in one]
+
+
+def test_verdicts_caution_of_a_judge_that_can_be_the_best_of_several() -> None:
+    labels = assay.simulate(n_items=60, n_annotators=3, judges={"a": 0.3, "b": 0.5, "c": 0.6}, seed=1)
+    first = "3 settings of judges and prompts have labels here. If this one was chosen for its result, "
+    (caution,) = [one for one in assay.alt_test(labels, "a", epsilon=0.2).cautions if "settings of" in one]
+    assert caution.startswith(f"{first}the verdict's error rate is above 0.05: ")
+    assert f"Caution: {first}" in assay.alt_test(labels, "a", epsilon=0.2).summary()
+    two = assay.compare_judges(labels, ["a", "b"], epsilon=0.2).cautions
+    assert [one for one in two if "If these were chosen for their results, the verdict's error rate" in one]
+    assert not assay.compare_judges(labels, epsilon=0.2).cautions
+    half = pl.when(pl.col("item").str.slice(-1).is_in(list("02468"))).then(pl.lit("x")).otherwise(pl.lit("y"))
+    parts = assay.read(labels.to_polars().with_columns(area=half), judges=["a", "b", "c"])
+    by = assay.alt_test_by(parts, "a", by="area", epsilon=0.2, min_items=20)
+    assert [one for one in by.cautions if one.startswith(first)]
+    alone = labels.where(annotator=[*labels.humans, "a"])
+    assert not [one for one in assay.alt_test(alone, "a", epsilon=0.2).cautions if "settings of" in one]
+
+
+def test_verdicts_caution_of_items_on_which_prompts_were_tuned() -> None:
+    frame = assay.simulate(n_items=60, n_annotators=3, judges={"a": 0.3}, seed=1).to_polars()
+    part = pl.when(pl.col("item").str.slice(-1).is_in(["1", "2"])).then(pl.lit("development")).otherwise(pl.lit("test"))
+    labels = assay.read(frame.with_columns(part=part), judges=["a"])
+    found = assay.alt_test(labels, "a", epsilon=0.2)
+    assert [one for one in found.cautions if one.startswith("12 of 60 items belong to the development set")]
+    assert not assay.alt_test(labels.where(part="test"), "a", epsilon=0.2).cautions

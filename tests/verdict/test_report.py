@@ -994,6 +994,8 @@ def test_fairness_that_a_judge_fails_is_a_limit_of_its_verdict() -> None:
     assert size is not None
     assert {"S minus N": "+", "N minus S": "−"}[size[1]] == size[2][0]
     assert 0.7 < float(size[2][1:]) < 1.2
+    card = assay.card(labels, expertise="expert", group="ward").summary()
+    assert f"fails Fairness; fairness: judge minus annotators, {size[1]}: {size[2]}" in " ".join(card.split())
     assert "fails fairness" not in report(labels, expertise="expert", n_resamples=40).summary()
 
 

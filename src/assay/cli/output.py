@@ -521,6 +521,8 @@ _MORE = r"(?:(?: \([^)]*\))?(?:, | or )'[^']*')*"
 _KEYWORD = re.compile(rf"(?<![\w'-])(?<!\w\()(?<!--option )(?<!--where )([a-z][a-z_]*)=({_VALUE})({_MORE})")
 _CALL = re.compile(r"assay\.(\w+)\(([^()]*)\)")
 _WHERE = re.compile(rf"labels\.where\((\w+)=({_VALUE})\)")
+_TWICE = re.compile(r"(--[a-z-]+ (?:'[^']*'|[^\s'(),;]+?))(?: \(\1\)| or \1(?![\w-]))")
+"""A message for Python and the command line has an option in both forms, which are equal once it is as typed."""
 
 
 def as_typed(message: str, typed: Mapping[str, str]) -> str:
@@ -541,11 +543,14 @@ def as_typed(message: str, typed: Mapping[str, str]) -> str:
     'name the judges with --judges gpt,...'
     >>> as_typed("quick=True fits it without", {"quick": "--quick"})
     '--quick fits it without'
+    >>> as_typed("set clusters='talk' (--clusters talk)", {"clusters": "--clusters"})
+    'set --clusters talk'
     """
     message = message.replace("labels.where(...)", "--where COLUMN=VALUE")
     message = _WHERE.sub(lambda m: f"--where {m[1]}={_plain(m[2])}", message)
     message = _CALL.sub(lambda m: _arguments(m, typed), message)
     message = _KEYWORD.sub(lambda m: _option(m, typed), message)
+    message = _TWICE.sub(r"\1", message)
     return re.sub(
         r"^([a-z_]+)(?= (?:must|is required))|^([a-z]+_[a-z_]+)(?= )", lambda m: typed.get(m[0], m[0]), message
     )

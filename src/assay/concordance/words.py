@@ -200,10 +200,13 @@ def judge_comparisons(found: Any) -> list[str]:
     lines = []
     for row in rows.head(MOST_COMPARISONS).iter_rows(named=True):
         answer = _COMPARED[row["closer"]].format(row["without"])
+        tested = f" ({row['test']} test, adjusted {p_value(row['p_adjusted'])}; the interval"
+        if row["closer"] == "undecided" and (row["low"] > 0 or row["high"] < 0):
+            answer += f"{tested} is not adjusted)"
+        if row["closer"] != "undecided" and row["low"] <= 0 <= row["high"]:
+            answer += f"{tested} is not that of the test)"
         if row["closer"] == "yes" and row["without"] is None:
             answer += f". A copy of {whose} labels would get the same result"
-        if row["closer"] == "undecided" and (row["low"] > 0 or row["high"] < 0):
-            answer += f" ({row['test']} test, adjusted {p_value(row['p_adjusted'])}; the interval is not adjusted)"
         change = f"{_titled(row['title'])} with humans minus that among humans = {_signed_number(row)}"
         lines.append(f"{_place(row)}{row['judge']}: {change}; {answer}.")
     if rows.height > MOST_COMPARISONS:
@@ -335,8 +338,15 @@ def disagreement_lines(found: Any) -> list[str]:
 
 
 def agreed_sentence(found: Any) -> str:
-    """Return the share of items whose labels are all equal."""
+    """Return the share of items whose labels are all equal; with several criteria, of pairs of item and criterion."""
+    if found.items["criterion"].n_unique() > 1:
+        pairs = f"{found.n_items:,} pairs of item and criterion"
+        return f"All labels agree on {found.n_agreed:,} of {pairs} with two or more labels."
     return f"All labels agree on {found.n_agreed:,} of {counted(found.n_items, 'item')} with two or more labels."
+
+
+FINER_JUDGE = "numbers between those that humans give, so that categories are compared without it"
+"""Why a judge with fractions has no agreement by category and no confusions."""
 
 
 def category_sentences(found: Any) -> list[str]:

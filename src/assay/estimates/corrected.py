@@ -19,7 +19,7 @@ from scipy.special import ndtri
 from assay.data.annotations import Annotations, Repeats, digest_of_columns
 from assay.data.chunked.chunks import Chunks
 from assay.data.names import natural
-from assay.data.words import PROVENANCE
+from assay.data.words import PROVENANCE, choice_caution
 from assay.errors import DataError, DesignError, counted, listing, unknown, unknown_judge
 from assay.estimates import words
 from assay.estimates.checked import (
@@ -426,12 +426,7 @@ def _unlabelled(labels: Annotations | Chunks, checks: SpotChecks) -> tuple[Exclu
 def _choice_cautions(labels: Annotations | Chunks, judges: Sequence[str]) -> list[str]:
     """Return a caution if other judges or prompts than the named ones were tried: the best of them is optimistic."""
     tried = max(labels.reading.tried, len(labels.judges))
-    if tried <= len(judges):
-        return []
-    return [
-        f"{tried} settings of judges and prompts have labels here. If this one was chosen for its result, the interval "
-        "is too narrow: choose the judge before its labels are known, or report all settings."
-    ]
+    return choice_caution(tried, len(judges), "the interval is too narrow", "report all settings")
 
 
 def _match_cautions(
@@ -524,10 +519,12 @@ def _choose_estimator(checks: SpotChecks, settings: EstimateSettings) -> tuple[s
         return settings.estimator, (f"it is likely that {lead} (p = {found[0].p:.1g}).{trusted}",)
     if settings.gold is not None and settings.estimator == "auto":
         return "rogan-gladen", (f"{lead}, so the judge's error rates on them correct its labels of the other items.",)
+    described = [f"{name}=..." for name in ("probabilities", "strata", "clusters") if getattr(settings, name) is None]
+    named = " or ".join([*filter(None, [", ".join(described[:-1])]), *described[-1:]])
+    as_it_is = f"or describe the sampling with {named}; " if described else ""
     raise DesignError(
         f"{lead} (p < {REFUSED:g}). Human labels of them cannot correct the other items. Draw a random sample of items "
-        "for humans; or describe the sampling with probabilities=..., strata=... or clusters=...; or use "
-        "sampling='trust'",
+        f"for humans; {as_it_is}or use sampling='trust'",
         option="sampling",
     )
 

@@ -13,7 +13,7 @@ import html
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -114,6 +114,10 @@ class Run:
             "cautions": list(self.cautions),
             **({} if self.of is None else {"of": self.of.to_dict()}),
         }
+
+    def with_cautions(self, cautions: Sequence[str]) -> Run:
+        """Return the run with further cautions at the end."""
+        return replace(self, cautions=(*self.cautions, *cautions)) if cautions else self
 
     def closing(self, *, intervals: bool = False) -> list[str]:
         """The last lines of a summary: how intervals were made, exclusions, notes, cautions, the signature."""

@@ -19,8 +19,10 @@ from scipy.special import chdtrc
 
 from assay.data.annotations import Annotations
 from assay.data.chunked.chunks import Chunks
+from assay.data.columns import PART, PARTS
+from assay.data.words import choice_caution, development_items
 from assay.errors import DesignError, counted
-from assay.estimation.intervals import Estimate, Estimates, adjust_p, missing, partial_conjunction
+from assay.estimation.intervals import Estimate, EstimateByRule, Estimates, adjust_p, missing, partial_conjunction
 from assay.estimation.options import number_in, question, question_of_two
 from assay.estimation.result import Exclusion, Result, Run, json_safe
 from assay.estimation.statistic import Floats, Ints
@@ -34,7 +36,7 @@ from assay.reporting import pictures
 from assay.statistics.copies import find_weakest
 from assay.statistics.item_agreement import ItemLevelAgreement
 from assay.statistics.panels import ConstantBaseline, PairwiseScore, Panel
-from assay.statistics.wins import advantage
+from assay.statistics.wins import TIE, advantage
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -145,6 +147,30 @@ class AltTest(Result):
         rows = _rows(names, self.win_counts.quality, self.win_counts.counts, self.decided, self.estimates)
         as_good, worse = self.win_counts.verdict_p
         return rows.with_columns(p_noninferior=pl.Series(as_good), p_worse=pl.Series(worse))
+
+    @property
+    def advantage_difference(self) -> Estimate:
+        """rho_f − rho_h: the share of items on which it is closer to the others than the annotator, minus further.
+
+        Ties count for neither side, so that judges with coarser and finer labels can be compared by it. It is
+        `mean_difference` with the other sign.
+        """
+        d = self.mean_difference
+
+        def ends(level: float) -> tuple[float, float]:
+            low, high = d.interval(level)
+            return -high, -low
+
+        return EstimateByRule(
+            -d.estimate, -d.high, -d.low, d.standard_error, d.reason, ends=ends, test=lambda null: d.p(-null)
+        )
+
+    @property
+    def tie_rate(self) -> float:
+        """The share of items on which judge and annotator are equally close to the others, averaged over annotators."""
+        counts = self.win_counts.counts[self.win_counts.counts.sum(axis=(1, 2)) > 0]
+        share = counts[..., TIE].sum(axis=1) / counts.sum(axis=(1, 2))
+        return float(share.mean()) if len(share) else math.nan
 
     @property
     def item_agreement(self) -> ItemLevelAgreement:
@@ -614,7 +640,8 @@ def alt_test(labels: Annotations | Chunks, judge: str, settings: AltTestSettings
     left out.
     """
     table = table_of(labels, settings)
-    return wrap(win_counts(table, [(judge, table.judge_code(judge))])[0])
+    found = wrap(win_counts(table, [(judge, table.judge_code(judge))])[0])
+    return replace(found, run=found.run.with_cautions(choice_cautions(labels, [judge], settings)))
 
 
 # -- compute and wrap the result --------------------------------------------------------------------
@@ -631,6 +658,23 @@ def table_of(labels: Annotations | Chunks, settings: AltTestSettings) -> AltTest
     table = AltTestTable.of(labels, settings)
     kept[:] = [(settings, table)]
     return table
+
+
+def choice_cautions(labels: Annotations | Chunks, judges: Sequence[str], settings: AltTestSettings) -> list[str]:
+    """Return cautions if the judges can have been chosen by these labels: the best of several, a tuned prompt."""
+    tried = max(labels.reading.tried, len(labels.judges))
+    effect = f"the verdict's error rate is above {settings.alpha:g}"
+    instead = "test all of them together (compare_judges; on the command line without --only)"
+    return [*choice_caution(tried, len(judges), effect, instead), *tuned_items(labels, judges)]
+
+
+def tuned_items(labels: Annotations | Chunks, judges: Sequence[str]) -> list[str]:
+    """Return a caution if judged items belong to the development set, on which prompts are tuned."""
+    if isinstance(labels, Chunks) or PART not in labels.items.columns:
+        return []
+    judged = labels.labels.filter(pl.col("annotator").is_in(list(judges)))["item"].unique()
+    part = labels.items.filter(pl.col("item").is_in(judged.implode()))[PART]
+    return development_items(int((part == PARTS[0]).sum()), len(part), labels.reading.study)
 
 
 def wrap(found: WinCounts, estimate: Estimates | None = None, domain: str | None = None) -> AltTest:

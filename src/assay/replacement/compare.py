@@ -20,7 +20,7 @@ from assay.estimation.resampling import Units, estimate_sums
 from assay.estimation.result import Result, Run
 from assay.estimation.statistic import Floats, Ints
 from assay.replacement import words
-from assay.replacement.alt_test import AltTest, table_of, wrap
+from assay.replacement.alt_test import AltTest, choice_cautions, table_of, wrap
 from assay.replacement.decision import OPTIMAL, TONES, Reason, VerdictTests, WinCounts, adjust_verdict_tests, win_counts
 from assay.replacement.panel import AltTestTable, CompareSettings, Rule, labels_of
 from assay.reporting import pictures
@@ -43,7 +43,7 @@ class JudgeComparison(Result):
     Attributes
     ----------
     tests : mapping of judge to AltTest
-        Best first, by advantage probability.
+        Best first, by the advantage probability minus the annotators' (`AltTest.advantage_difference`).
     traditional : mapping of judge to float
         Accuracy with the majority vote (ties in shares), mean Pearson correlation with the annotators, or mean
         similarity to them.
@@ -53,9 +53,11 @@ class JudgeComparison(Result):
         The optimal judge of theorem 1, with the majority vote or the mean: its rho is 1, and its omega is the largest
         that is possible with these items and annotators.
     best, next_best : str
-        The two judges with the largest rho.
+        The two judges with the largest rho_f − rho_h: the share of items on which the judge is closer to the others
+        than the annotator left out, minus the share on which it is further. rho alone counts ties for the judge, so
+        that it would rank a judge with few distinct labels above a better one with a finer scale.
     lead : Estimate
-        rho of the best judge minus rho of the next, under the same resamples; NaN with one judge.
+        rho_f − rho_h of the best judge minus that of the next, under the same resamples; NaN with one judge.
     lead_is_clear : bool
         Whether that interval lies above 0 and no result of the best judge's tests contradicts it; see `lead_doubt`.
     """
@@ -74,7 +76,7 @@ class JudgeComparison(Result):
 
     @property
     def lead_doubt(self) -> Reason | None:
-        """The reason that a higher rho does not rank the best judge above the next; None without one.
+        """The reason that a higher rho_f − rho_h does not rank the best judge above the next; None without one.
 
         If most items have the same label, a constant is closer to annotators than they are to each other. A lead
         therefore requires item-level agreement of the best judge, no low agreement ratio and no match with one of them.
@@ -85,7 +87,8 @@ class JudgeComparison(Result):
     def table(self) -> pl.DataFrame:
         """One row for each judge, best first, the ceiling last; ``estimate`` is rho.
 
-        ``kind`` is ``judge``, or ``ceiling`` for the optimal judge, which is there for reference and no annotator.
+        ``advantage_difference`` is rho_f − rho_h, ``tie_rate`` the share of ties. ``kind`` is ``judge``, or ``ceiling``
+        for the optimal judge, which is there for reference and no annotator.
         """
         return pl.DataFrame(
             [
@@ -94,10 +97,15 @@ class JudgeComparison(Result):
                     "kind": kind,
                     **test.advantage_probability.row(),
                     "n": test.n_items,
+                    **{
+                        f"advantage_difference{end}": v
+                        for end, v in zip(ENDS, _ends(test.advantage_difference), strict=True)
+                    },
+                    "tie_rate": test.tie_rate,
                     "winning_rate": test.winning_rate,
                     "passed": test.passed,
                     "verdict": test.verdict,
-                    **{f"agreement_ratio{end}": v for end, v in zip(("", "_low", "_high"), _three(test), strict=True)},
+                    **{f"agreement_ratio{end}": v for end, v in zip(ENDS, _ends(test.agreement_ratio), strict=True)},
                     self.traditional_name: self.traditional.get(name),
                     "smallest_epsilon": test.smallest_epsilon,
                     "needed_epsilon": test.needed_epsilon.estimate,
@@ -120,7 +128,7 @@ class JudgeComparison(Result):
         return rows + ([(self.ceiling.judge, self.ceiling, "ceiling")] if self.ceiling else [])
 
     def summary(self) -> str:
-        """Return the judge with the highest ρ, its lead, and the verdicts of all judges."""
+        """Return the judge that is closest to the annotators, its lead, and the verdicts of all judges."""
         return words.comparison_summary(self)
 
     def plot(self, ax: Axes | None = None) -> Axes:
@@ -148,9 +156,11 @@ def _doubt(test: AltTest) -> Reason | None:
     return None if g.matched_annotator is None else "matches_one_annotator"
 
 
-def _three(test: AltTest) -> tuple[float, float, float]:
-    """Return R with its interval."""
-    return test.agreement_ratio.estimate, test.agreement_ratio.low, test.agreement_ratio.high
+ENDS = ("", "_low", "_high")
+
+
+def _ends(one: Estimate) -> tuple[float, float, float]:
+    return one.estimate, one.low, one.high
 
 
 def _sample_size(test: AltTest) -> dict[str, int | None]:
@@ -162,7 +172,7 @@ def _sample_size(test: AltTest) -> dict[str, int | None]:
 
 @question(CompareSettings)
 def compare_judges(labels: Annotations | Chunks, settings: CompareSettings) -> JudgeComparison:
-    """Compare judges by advantage probability, and test the lead of the best one.
+    """Compare judges by how much closer to the others they are than annotators, and test the lead of the best one.
 
     Parameters
     ----------
@@ -201,7 +211,7 @@ def compare(labels: Annotations | Chunks, settings: CompareSettings) -> JudgeCom
             name: replace(test, corrected=partial(family.of, name), n_verdicts=len(tests))
             for name, test in tests.items()
         }  # fmt: skip
-    order = sorted(names, key=lambda n: (-np.nan_to_num(tests[n].advantage_probability.estimate, nan=-1.0), n))
+    order = sorted(names, key=lambda n: (-np.nan_to_num(tests[n].advantage_difference.estimate, nan=-2.0), n))
     lead = _lead(joint, [t.name for t in counts_of_judges if len(t.tested)], [tests[name] for name in order[:2]])
     traditional, measure = _traditional(table, names)
     ceiling = _ceiling(table)
@@ -220,7 +230,13 @@ def compare(labels: Annotations | Chunks, settings: CompareSettings) -> JudgeCom
         lead=lead,
         lead_is_clear=bool(lead.low > 0) and _doubt(first) is None,
         run=Run(
-            "compare-judges", settings, table.fingerprint, facts, first.run.interval, notes=(*first.run.notes, *notes)
+            "compare-judges",
+            settings,
+            table.fingerprint,
+            facts,
+            first.run.interval,
+            notes=(*first.run.notes, *notes),
+            cautions=tuple(choice_cautions(labels, names, settings)),
         ),
     )
 
@@ -242,7 +258,7 @@ class _Family:
 
 
 def _estimate_together(counts_of_judges: list[WinCounts]) -> tuple[list[Estimates | None], Estimates | None]:
-    """Return each judge's estimates, and rho of the testable judges, under the same resamples.
+    """Return each judge's estimates, and rho_h − rho_f of the testable judges, under the same resamples.
 
     Resampling counts are drawn once for all judges; a single judge has the same ones, and so the same digits.
     """
@@ -256,19 +272,19 @@ def _estimate_together(counts_of_judges: list[WinCounts]) -> tuple[list[Estimate
     joint = estimate_sums(statistic, np.concatenate(units, axis=1), settings, unit=unit, transform=statistic.transforms)
     edges = np.cumsum([0, *(2 + len(t.tested) for t in testable)])
     parts = iter([joint.part(slice(a, b)) for a, b in itertools.pairwise(edges)])
-    return [next(parts) if len(t.tested) else None for t in counts_of_judges], joint.part(edges[:-1])
+    return [next(parts) if len(t.tested) else None for t in counts_of_judges], joint.part(edges[1:] - 1)
 
 
 def _lead(joint: Estimates | None, testable: list[str], best: list[AltTest]) -> Estimate:
-    """Return rho of the best judge minus that of the next, paired; ``joint`` has rho of the testable judges."""
+    """Return rho_f − rho_h of the best judge minus that of the next, paired; ``joint`` has the testable judges'."""
     if len(best) < 2:
         return Estimate(np.nan, np.nan, np.nan, np.nan, "there is only one judge")
     first, second = best
     if joint is None or second.judge not in testable:
-        difference = first.advantage_probability.estimate - second.advantage_probability.estimate
+        difference = first.advantage_difference.estimate - second.advantage_difference.estimate
         return Estimate(difference, np.nan, np.nan, np.nan, "a paired difference needs an interval of both judges")
     weights = np.zeros(len(joint))
-    weights[[testable.index(first.judge), testable.index(second.judge)]] = 1, -1
+    weights[[testable.index(first.judge), testable.index(second.judge)]] = -1, 1  # joint has rho_h − rho_f
     return joint.contrast(weights, "difference")[0]
 
 

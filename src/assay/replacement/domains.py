@@ -21,7 +21,7 @@ from assay.estimation.resampling import estimate_sums
 from assay.estimation.result import Exclusion, Result, Run
 from assay.estimation.statistic import Ints
 from assay.replacement import decision, words
-from assay.replacement.alt_test import AltTest, wrap
+from assay.replacement.alt_test import AltTest, choice_cautions, wrap
 from assay.replacement.decision import TONES, win_counts
 from assay.replacement.panel import AltTestBySettings, AltTestTable, Correction, PairedSettings
 from assay.reporting import pictures
@@ -178,6 +178,7 @@ def _run(
     }  # fmt: skip
     exclusions = [Exclusion("domain", 1, why, (name,)) for name, why in untested.items()]
     cautions = dict.fromkeys(caution for test in tests.values() for caution in test.cautions)
+    cautions |= dict.fromkeys(choice_cautions(labels, [judge], settings))
     return Run(
         "alt-test-by", settings, divided.hexdigest(), facts, first.run.interval, tuple(exclusions),
         cautions=tuple(cautions),
@@ -250,7 +251,7 @@ class PairedAltTest(Result):
     passed : bool
         Whether the mean winning rate reaches the threshold.
     pairings : polars.DataFrame
-        One row for each pairing: the combined annotators, omega, rho.
+        One row for each pairing: the first combined annotators, omega, rho, and the number of combined annotators.
     """
 
     symbol: ClassVar[str] = "ω"
@@ -307,7 +308,8 @@ def alt_test_paired(labels: Annotations | Chunks, judge: str, settings: PairedSe
     if settings.clusters is not None:
         raise DesignError("the test of paired annotators requires independent items; omit clusters=...")
     groups, n_pairings, each = _sets_of(labels, settings.sets), settings.n_pairings, settings.single_test
-    settings = replace(settings, sets=tuple("+".join(group) for group in groups))
+    if not isinstance(settings.sets, str):
+        settings = replace(settings, sets=tuple("+".join(group) for group in groups))
     table = AltTestTable.of(labels, replace(each, method="jackknife") if each.method == "none" else each)
     found = win_counts(table, [(judge, table.judge_code(judge))])[0]
     first, second = ([table.humans.index(name) for name in group] for group in groups)
@@ -339,6 +341,10 @@ def alt_test_paired(labels: Annotations | Chunks, judge: str, settings: PairedSe
     )
 
 
+MOST_PAIRS = 4
+"""Combined annotators that a row names; two sets of thirty people would have rows of 330 characters."""
+
+
 def _pair_rows(
     table: AltTestTable, counts: np.ndarray, first: Ints, pairings: list[Ints]
 ) -> tuple[list[dict[str, object]], list[Ints]]:
@@ -353,7 +359,8 @@ def _pair_rows(
         names = [f"{table.humans[first[k]]} + {table.humans[pairing[k]]}" for k in enough]
         rows.append(
             {
-                "annotators": "; ".join(names),
+                "annotators": "; ".join(names[:MOST_PAIRS])
+                + (f"; and {len(names) - MOST_PAIRS} more" if len(names) > MOST_PAIRS else ""),
                 "estimate": decision.winning_rate(found.rejected, np.ones(len(enough))),
                 "rho": float(average_advantage(combined[enough])),
                 "n": len(enough),

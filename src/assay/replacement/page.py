@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+import numpy as np
 import polars as pl
 
 from assay._version import __version__
@@ -91,6 +92,9 @@ def _legend_above(ax: Axes) -> Axes:
 
 
 # -- verdict cards ---------------------------------------------------------------------------------
+
+FEWEST_PLACES = 3
+"""Labels of an item from which their places can replace the people of a crowd: a judge is compared with two others."""
 
 LABEL_TONES: Mapping[str, Tone] = {words.LABELS[verdict]: tone for verdict, tone in TONES.items()}
 """The colour of each verdict's label, for tables that `verdict_labels` made."""
@@ -233,13 +237,25 @@ def _human_baseline(baseline: Mapping[str, AltTest]) -> str:
     """Return how many annotators pass the test of a judge, of those who have items with two others."""
     tested = {name: one for name, one in baseline.items() if one.n_annotators}
     if not tested:
-        return "Human baseline: not testable; an annotator is tested on items that two others labelled, too."
+        return f"Human baseline: not testable; {_baseline_needs(baseline)}."
     passed = [name for name, one in tested.items() if one.verdict == "replace"]
     names = f" ({listing(passed, 4)})" if passed else ""
     rest = [name for name in baseline if name not in tested]
     return (
         f"Human baseline: tested in the same way, {len(passed)} of {counted(len(tested), 'annotator')} "
         f"{'passes' if len(passed) == 1 else 'pass'}{names}{f'; not testable: {listing(rest, 4)}' if rest else ''}."
+    )
+
+
+def _baseline_needs(baseline: Mapping[str, AltTest]) -> str:
+    """Return what the test of an annotator as the judge of the others requires, and what these labels have."""
+    each = [one.win_counts for one in baseline.values()]
+    least = max(each[0].table.settings.min_items, 2)
+    most = max(int(one.n.max()) for one in each)
+    return (
+        "an annotator is tested like a judge, against others who each share "
+        f"{counted(least, 'item')} with that annotator and a third one; here two annotators share at most {most} such "
+        f"{'item' if most == 1 else 'items'}"
     )
 
 
@@ -251,8 +267,8 @@ def _advantage(test: AltTest) -> str:
         ends = f"[{100 * rho.low:.0f}%, {100 * rho.high:.0f}%]"
     reference = "reference" if test.settings.fixed_reference else "others"
     return (
-        f"On {100 * rho.estimate:.0f}% {ends} of items, averaged over annotators, it is at least as close to the "
-        f"{reference} as the annotator left out (advantage probability ρ)."
+        f"On {100 * rho.estimate:.0f}% {ends} of items, averaged over {words.tested_annotators(test)}, it is at least "
+        f"as close to the {reference} as the annotator left out (advantage probability ρ)."
     )
 
 
@@ -272,7 +288,8 @@ def _difference(test: AltTest) -> str:
             ". It is closer on more items and nevertheless agrees less beyond chance, as a judge does that avoids rare "
             "or extreme labels"
         )
-    return f"Advantage probability, judge − annotators: {signed(value, 3)} {ends}{found}."
+    whom = words.tested_annotators(test)
+    return f"Advantage probability, judge − {whom}: {signed(value, 3)} {ends}{found}."
 
 
 def _advice(test: AltTest) -> list[str]:
@@ -296,10 +313,7 @@ def _advice(test: AltTest) -> list[str]:
         worse = listing(test.worse_than, 4) or "some annotators"
         found.append(f"It is worse than {worse}. Decide whose labels it can replace.")
     elif test.reason == "too_few_items_per_annotator":
-        table = test.win_counts.table
-        votes = table.ratings.scale.kind == "preference" and not table.reading.places
-        more = f" {words.CROWD_OF_VOTERS}" if votes else ""
-        found.append(f"Have the same annotators label more of the same items.{more}")
+        found.append(_more_items(test))
     elif test.reason == "too_few_clusters":
         found.append(
             f"Label items of at least {FEWEST} values of '{test.settings.clusters}': the test counts clusters, not "
@@ -329,6 +343,22 @@ def _advice(test: AltTest) -> list[str]:
     if test.passed != (test.verdict == "replace") and g.least:
         found.append(_published_difference(test))
     return [*found, *test.cautions]
+
+
+def _more_items(test: AltTest) -> str:
+    """Return the remedy for annotators with few items: more of them or, in a crowd, places of labels."""
+    table = test.win_counts.table
+    labels = table.people_of_item[table.people_of_item > 0]
+    places = len(labels) and np.median(labels) >= FEWEST_PLACES and len(table.humans) >= 2 * labels.max()
+    if not places or table.reading.places or table.settings.fixed_reference:
+        voters = table.ratings.scale.kind == "preference" and not table.reading.places
+        more = f" {words.CROWD_OF_VOTERS}" if voters else ""
+        return f"Have the same annotators label more of the same items.{more}"
+    return (
+        f"These annotators are a crowd: {len(table.humans)} people, and at most {labels.max()} labels of an item. If "
+        "it does not matter who labels an item, test the places of labels instead of people: annotator='place' "
+        "(--annotator place). Otherwise have the same annotators label more of the same items."
+    )
 
 
 def _match(test: AltTest) -> str:
@@ -456,8 +486,59 @@ def _domain_line(name: str, test: AltTest) -> str:
 
 
 def results(tests: Sequence[AltTest]) -> list[str]:
-    """Return a sentence for each test, with the numbers that a reviewer asks for."""
-    return [_result(test) for test in tests]
+    """Return a sentence for each test, with the numbers that a reviewer asks for; of many domains one for a verdict."""
+    of_judge: dict[str, list[AltTest]] = {}
+    for test in tests:
+        of_judge.setdefault(test.judge, []).append(test)
+    found = []
+    for mine in of_judge.values():
+        found += [_result(test) for test in mine] if len(mine) <= MOST_SENTENCES else [_results_by_verdict(mine)]
+    return found
+
+
+MOST_SENTENCES = 3
+"""Domains of a judge up to which each has a sentence; with more, one paragraph has their verdicts and ranges."""
+
+
+def _results_by_verdict(tests: Sequence[AltTest]) -> str:
+    """Return the verdicts of one judge on many domains, with the ranges of their estimates."""
+    by = str(tests[0].domain).partition("=")[0]
+    some = "criteria" if by == "criterion" else f"domains ({by})"
+    lines = []
+    for verdict, label in words.LABELS.items():
+        mine = [test for test in tests if test.verdict == verdict]
+        if not mine:
+            continue
+        parts = [
+            _range("ρ", [test.advantage_probability.estimate for test in mine]),
+            _range("ω", [test.winning_rate for test in mine]),
+            _range("R", [test.agreement_ratio.estimate for test in mine]),
+        ]
+        if verdict == "replace":
+            parts.append(f"each of the three tests {_largest_p([test.verdict_tests.p_replace for test in mine])}")
+        names = listing([str(test.domain).partition("=")[2] for test in mine], 40)
+        lines.append(f"{label} on {len(mine)} ({names}; {', '.join(filter(None, parts))})")
+    items = _range("", [float(test.n_items) for test in tests], 0)
+    alpha = _range("", [test.human_agreement.estimate for test in tests])
+    agreed = f" The annotators' agreement was Krippendorff's α = {alpha}." if alpha else ""
+    return (
+        f"On {items} items of each of {len(tests)} {some}, {tests[0].judge} had the verdict {'; '.join(lines)}.{agreed}"
+    )
+
+
+def _range(symbol: str, values: Sequence[float], digits: int = 2) -> str:
+    """Return the smallest and the largest value, such as *ρ from 0.81 to 0.95*; nothing if none is known."""
+    known = [value for value in values if math.isfinite(value)]
+    if not known:
+        return ""
+    low, high = number(min(known), digits), number(max(known), digits)
+    text = low if low == high else f"{low} to {high}"
+    return f"{symbol} {'=' if low == high else 'from'} {text}" if symbol else text
+
+
+def _largest_p(values: Sequence[float]) -> str:
+    """Return the largest p-value as a limit: *p ≤ 0.012*."""
+    return p_value(max(values)).replace("=", "≤")
 
 
 def _result(test: AltTest) -> str:
@@ -556,6 +637,20 @@ def methods(tests: Sequence[AltTest]) -> list[str]:
         f"an agreement ratio above {number(s.min_agreement_ratio)} (chance-corrected agreement of the judge with the "
         "annotators over that among annotators; jackknife pseudo-values, corrected for skewness, Hall 1992).",
     ]
+    if test.n_verdicts > 1:
+        lines.append(
+            f"The p-values of the verdicts are Holm-adjusted for {test.n_verdicts} verdicts (judges and domains "
+            "together)."
+        )
+    if s.clusters is not None:
+        clusters = int(test.win_counts.clustering.n_clusters.max()) if test.win_counts.clustering is not None else 0
+        lines.append(
+            f"Items with the same value of “{s.clusters}” ({clusters} clusters) depend on each other, and are resampled "
+            "together."
+        )
+    if s.repeats != "error":
+        how = {"each": "counted as separate raters"}.get(s.repeats, f"combined (the {s.repeats} of a rater's labels)")
+        lines.append(f"Repeated labels of an item were {how}.")
     if test.interval_method:
         lines.append(f"Uncertainty of ρ: {test.interval_method}.")
     if s.balance:

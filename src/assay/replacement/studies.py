@@ -527,7 +527,7 @@ class SampleSize:
     def even(self) -> int | None:
         """The smallest size considered that is as likely as not to be conclusive; None if no size is."""
         likely = np.flatnonzero(self.assurance >= EVEN)
-        return about(float(self.sizes[likely[0]])) if len(likely) else None
+        return min(about(float(self.sizes[likely[0]])), self.limit) if len(likely) else None
 
 
 EVEN = 0.5

@@ -145,6 +145,12 @@ def few_tested(tested: int, compared: int, least: int) -> str:
     return f"only {tested} of {compared} annotators {'has' if tested == 1 else 'have'} {least} comparable items"
 
 
+def tested_annotators(test: AltTest) -> str:
+    """Return ``annotators``, or how many of them have enough items to be tested: ``the 6 tested of 60 annotators``."""
+    tested, compared = test.n_annotators, test.win_counts.n_compared
+    return "annotators" if tested == compared else f"the {tested} tested of {compared} annotators"
+
+
 # -- the three tests -------------------------------------------------------------------------------
 
 
@@ -425,11 +431,13 @@ def groups_note(test: AltTest) -> list[str]:
 
 def published_rule(test: AltTest) -> str:
     """Return the result of the published rule and the advantage probability."""
-    rho = test.advantage_probability
+    rho, averaged = test.advantage_probability, ""
+    if test.n_annotators < test.win_counts.n_compared:
+        averaged = f", averaged over {tested_annotators(test)}"
     return (
         f"Published rule: {'passes' if test.passed else 'does not pass'} (ω = {said(test.winning_rate)}, {test.n_won} "
         f"of {counted(test.n_annotators, 'annotator')}; required {test.settings.threshold:g}). Advantage probability "
-        f"ρ = {estimated(rho.estimate, rho.low, rho.high)}."
+        f"ρ = {estimated(rho.estimate, rho.low, rho.high)}{averaged}."
     )
 
 
@@ -588,17 +596,22 @@ def paired_summary(found: Any) -> str:
 
 
 def comparison_summary(found: JudgeComparison) -> str:
-    """Return the judge with the highest ρ, its lead, the verdicts of all judges and the published rule."""
+    """Return the judge that is closest to the annotators, its lead, all verdicts and the published rule."""
     first = next(iter(found.tests.values()))
-    best, k = found.tests[found.best].advantage_probability, len(found.tests)
+    best, k = found.tests[found.best].advantage_difference, len(found.tests)
     low, high = best.interval(1 - (1 - first.settings.confidence) / k)
-    chosen = f" (interval adjusted for selecting the best of {k})" if k > 1 else ""
-    lines = [f"Highest advantage probability: {found.best}, {estimated(best.estimate, low, high)}{chosen}."]
+    ends = interval(low, high)
+    chosen = f" (interval adjusted for selecting the best of {k})" if k > 1 and math.isfinite(low) else ""
+    ahead = (
+        "Highest advantage probability minus the annotators'" if k > 1 else "Advantage probability, judge − annotators"
+    )
+    rho = number(found.tests[found.best].advantage_probability.estimate)
+    lines = [f"{ahead}: {found.best}, {signed(best.estimate, 2)} {ends}{chosen}; ρ = {rho}."]
     if not math.isfinite(best.estimate):
         fewer = "; lower min_items=... to test them" if not first.n_annotators else ""
         lines = [f"No advantage probability is estimable: {reason_text(first, first.reason)}{fewer}."]
     elif found.next_best is not None:
-        lines.append(_lead(found, found.next_best))
+        lines += [_lead(found, found.next_best), *_higher_by_ties(found)]
     for verdict in dict.fromkeys(test.verdict for test in found.tests.values()):
         names = [name for name, test in found.tests.items() if test.verdict == verdict]
         lines.append(f"{LABELS[verdict]} ({len(names)} of {k}): {', '.join(names)}.")
@@ -624,7 +637,7 @@ def comparison_summary(found: JudgeComparison) -> str:
 
 
 def _lead(found: JudgeComparison, other: str) -> str:
-    """Return the difference in ρ between the best judge and the next, or why it does not rank them."""
+    """Return the difference between the best judge and the next, or why it does not rank them."""
     lead: Estimate = found.lead
     difference = f"{found.best} − {other}: {estimated(lead.estimate, lead.low, lead.high)}, same items"
     if lead.low > 0 and not found.lead_is_clear and (doubt := found.lead_doubt) is not None:
@@ -635,8 +648,33 @@ def _lead(found: JudgeComparison, other: str) -> str:
         )
     if not math.isfinite(lead.low):
         return f"{difference}."
-    ahead = f"{found.best} is significantly higher" if found.lead_is_clear else "no significant difference"
+    ahead = (
+        f"{found.best} is significantly closer to the annotators"
+        if found.lead_is_clear
+        else "no significant difference"
+    )
     return f"{difference}; {ahead}."
+
+
+def _higher_by_ties(found: JudgeComparison) -> list[str]:
+    """Return that ρ orders the best judge and another one differently because one of them ties more often."""
+    best = found.tests[found.best]
+    others = [
+        (name, test) for name, test in found.tests.items()
+        if test.advantage_probability.estimate > best.advantage_probability.estimate and test.tie_rate > best.tie_rate
+    ]  # fmt: skip
+    if not others:
+        return []
+    each = [f"{name} {_rho_and_ties(test)}" for name, test in [(found.best, best), *others[:3]]]
+    return [
+        "ρ counts a tie for the judge, so that it does not order judges that tie with the annotators on different "
+        f"shares of items: {', '.join(each)}."
+    ]
+
+
+def _rho_and_ties(test: AltTest) -> str:
+    """Return ρ and the share of ties of one judge."""
+    return f"ρ = {number(test.advantage_probability.estimate)} with {100 * test.tie_rate:.0f}% ties"
 
 
 def epsilon_curve_summary(found: Any) -> str:

@@ -132,6 +132,8 @@ TITLES: Mapping[str, str] = {
     "smallest_epsilon": "smallest passing margin",
     "needed_epsilon": "parity margin",
     "rho_human": "ρ of annotator",
+    "advantage_difference": "ρ minus annotators'",
+    "tie_rate": "ties",
     "p_adjusted": "p (adjusted)",
     "rejected": "judge wins",
     "n_judge_better": "closer",

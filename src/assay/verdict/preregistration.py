@@ -23,6 +23,7 @@ from assay.data.columns import PART, PARTS
 from assay.data.names import questions_in
 from assay.errors import DesignError, counted, listing, unknown
 from assay.estimation.options import IntervalSettings, Settings, plain
+from assay.replacement.alt_test import tuned_items
 from assay.replacement.panel import AltTestSettings
 from assay.study import LOOKS, PLAN_FILE, PLAN_QUESTION, items_at_look
 
@@ -40,7 +41,7 @@ analyses is a separate key, the number of this analysis is known later, and the 
 ALWAYS = ("epsilon", "alpha", "threshold", "min_agreement_ratio")
 """Options that a plan file always states, also at their default: a referee asks for them first."""
 
-DEVELOPMENT, TEST = PARTS
+TEST = PARTS[1]
 
 
 # -- the plan file -----------------------------------------------------------------------------------
@@ -497,22 +498,7 @@ def _set_look(settings: S, look: int, looks: int) -> S:
 
 def tuned_on(labels: Annotations, judges: Sequence[str], study: Study | None = None) -> list[str]:
     """Return notices of items that prompts were or can have been tuned on."""
-    lines = []
-    if PART in labels.items.columns:
-        of_judges = labels.labels.filter(pl.col("annotator").is_in(list(judges)))["item"].unique()
-        parts = labels.items.filter(pl.col("item").is_in(of_judges.implode()))[PART]
-        n, seen = len(parts), int((parts == DEVELOPMENT).sum())
-        if seen and seen == n:
-            lines.append(
-                f"All {counted(n, 'item')} belong to the development set: prompts were tuned on them, and a verdict on "
-                "them does not generalize to new items. Query the judges for the test set"
-                + (f": assay judge {study.folder} --part test." if study is not None else ".")
-            )
-        elif seen:
-            lines.append(
-                f"{seen:,} of {n:,} items belong to the development set: prompts were tuned on them. For a verdict on "
-                "the test set only, use --where part=test or labels.where(part='test')."
-            )
+    lines = tuned_items(labels, judges)
     if study is not None and study.parts:
         versions = _read_store(study, lambda store: _versions(store, study))
         lines += [

@@ -31,7 +31,7 @@ from assay.estimation.result import Result, Run, json_safe
 from assay.estimation.statistic import Floats, Ints
 from assay.plugins import Registry
 from assay.reading import labels_of
-from assay.replacement.alt_test import AltTest, alt_test
+from assay.replacement.alt_test import AltTest, alt_test, choice_cautions
 from assay.replacement.compare import JudgeComparison, compare
 from assay.replacement.domains import AltTestBy, correct_judges, test_domains
 from assay.replacement.page import (
@@ -181,6 +181,7 @@ def report(source: Any, settings: ReportSettings) -> Report:
     if not judges:
         raise DesignError(no_judge(labels.reading.study, "to report on"))
     settings, notices = before_verdict(labels, judges, settings, settings.plan or study_plan(labels))
+    notices += tuple(one for one in choice_cautions(labels, judges, settings) if one not in notices)
     by = settings.by or ("criterion" if len(labels.criteria) > 1 else None)
     a_path = isinstance(source, str | os.PathLike)
     named = "labels" if read_already else repr(os.fspath(source)) if a_path else "frame"
@@ -510,7 +511,8 @@ def _judges_section(found: JudgeComparison, tested: Sequence[AltTest]) -> Sectio
         tones={"verdict": dict(LABEL_TONES)},
         caption=words.COMPARISON_CAPTION,
     )
-    lines = tuple(found.summary().splitlines()[:-1])
+    repeated = {f"Caution: {one}" for one in found.run.cautions}  # those of the labels are above the verdicts
+    lines = tuple(line for line in found.summary().splitlines()[:-1] if line not in repeated)
     return Section("Comparison of judges", lines, (shown,), _curves(tested) if tested else ())
 
 
@@ -557,7 +559,7 @@ def _all_tables(found: Mapping[str, AltTestBy]) -> pl.DataFrame:
 
 
 def _cite_section(tests: Sequence[AltTest], cited: Sequence[Result]) -> Section:
-    lines = (*results(tests), *methods(tests))
+    lines = (" ".join(results(tests)), " ".join(methods(tests)))  # two paragraphs that can be pasted
     signatures = tuple(result.signature for result in cited)
     copies = (Copy("References", bibtex(works(tests))),)
     return Section("Methods text and citation", lines, lines=signatures, copies=copies, folded=True)

@@ -24,7 +24,9 @@ LARGEST_DISAGREEMENTS = "Largest disagreements with annotators"
 DISTRIBUTIONS = "How often the annotators together, and each judge, give each label."
 
 COMPARISON_CAPTION = (
-    "ρ: advantage probability with its interval. ω: winning rate. Exploratory: the smallest passing margin (published "
+    "ρ: advantage probability with its interval; it counts ties for the judge. Judges are in the order of their "
+    "advantage difference, ρ of the judge minus ρ of the annotators, for which ties count on neither side. ω: winning "
+    "rate. Exploratory: the smallest passing margin (published "
     "rule), and the parity margin, the ε at which the judge equals half of the annotators. The sample size for a "
     "conclusive verdict, with its 80% range, if more items can settle it."
 )
@@ -130,7 +132,8 @@ def card_sentence(row: CardRow, alpha: float) -> str:
         found = "all criteria with sufficient data undecided"
     else:
         found = "insufficient data for all criteria"
-    return f"{row.label}: {found}{_exclusion(row)}{_contrary(row)}{_toward(row, alpha)}."
+    largest = f"; fairness: {difference}" if (difference := _largest_difference(row)) else ""
+    return f"{row.label}: {found}{largest}{_exclusion(row)}{_contrary(row)}{_toward(row, alpha)}."
 
 
 def unfair(row: CardRow, group: str) -> str:
@@ -138,11 +141,9 @@ def unfair(row: CardRow, group: str) -> str:
 
     Empty if the judge passes fairness, or if no difference is significant.
     """
-    measured = [one for one in row.parts["fairness"] if math.isfinite(one.judge)]
     of = f" on {row.criterion}" if row.criterion else ""
-    if row.marks["fairness"] == "✗" and measured:
-        one = max(measured, key=lambda each: abs(each.judge))
-        return f"it fails fairness by “{group}”{of}: judge minus annotators, {one.measure}: {signed(one.judge)}"
+    if found := _largest_difference(row):
+        return f"it fails fairness by “{group}”{of}: {found}"
     if row.marks["fairness"] != "?" or not row.unequal:
         return ""
     one, p = max(row.unequal, key=lambda each: abs(each[0].judge))
@@ -152,6 +153,15 @@ def unfair(row: CardRow, group: str) -> str:
         f"{signed(one.judge)} {ends} ({p_value(p)}); fairness is undecided: the difference is not demonstrated "
         f"to be within the margin of {said(one.margin)} or beyond it"
     )
+
+
+def _largest_difference(row: CardRow) -> str:
+    """Return the group with the largest difference of a judge that fails fairness, and the difference; or nothing."""
+    measured = [one for one in row.parts["fairness"] if math.isfinite(one.judge)]
+    if row.marks["fairness"] != "✗" or not measured:
+        return ""
+    one = max(measured, key=lambda each: abs(each.judge))
+    return f"judge minus annotators, {one.measure}: {signed(one.judge)}"
 
 
 def _exclusion(row: CardRow) -> str:

@@ -44,6 +44,9 @@ First = Literal["all", "people", "judges"]
 MOST_CATEGORIES = 20
 """Most different labels that are analysed as categories. More are numbers, which have distances."""
 
+OFF_STEP = 0.01
+"""Share of a step by which a number must differ from the humans' numbers to be one between them, not a rounded one."""
+
 LEAST_TESTED = 10
 """Least items with a category for the test of its κ against that of all categories: with fewer the jackknife
 underestimates the variance."""
@@ -219,6 +222,10 @@ def disagreement(labels: Annotations | Chunks, settings: DisagreementSettings) -
         if groups is not None:
             pairs = group_rows(ratings.only(ratings.humans), groups, distance_unit(ratings), settings.seed)
             compared += [{"criterion": criterion, **row} for row in pairs]
+        finer = finer_judges(ratings)
+        if finer:
+            exclusions.append(Exclusion("judge", len(finer), words.FINER_JUDGE, finer))
+            ratings = ratings.without(finer)
         if len(ratings.values) > MOST_CATEGORIES:
             exclusions.append(Exclusion("criterion", 1, f"more than {MOST_CATEGORIES} different labels: no categories"))
             continue
@@ -242,6 +249,23 @@ def disagreement(labels: Annotations | Chunks, settings: DisagreementSettings) -
         run=Run("disagreement", settings, data, facts, how or "no interval", tuple(exclusions), notes),
         estimates=tuple(estimates),
     )  # fmt: skip
+
+
+def finer_judges(ratings: Ratings) -> tuple[str, ...]:
+    """Return the judges with numbers between those that humans give, such as 2.33: agreement on it is 0 by design.
+
+    The numbers of humans have a smallest step. A judge's label is between them if it is no number of such steps away.
+    """
+    if not ratings.scale.numeric or ratings.scale.categories is not None or not ratings.humans:
+        return ()
+    seen = np.unique(ratings.only(ratings.humans).answers.value)
+    if len(seen) < 2:
+        return ()
+    step = np.diff(seen).min()
+    answers = ratings.answers
+    places = (answers.value - seen[0]) / step
+    between = np.abs(places - np.rint(places)) > OFF_STEP
+    return tuple(j for j in ratings.judges if between[answers.annotator == answers.annotators.index(j)].any())
 
 
 def _ranked_by(first: First) -> str:
@@ -437,6 +461,11 @@ class KappaOfCategories:
         return np.asarray(each - whole[..., None])
 
 
+def _compared_judges(ratings: Ratings) -> list[str]:
+    """Return the judges among the raters, if there are humans to compare them with."""
+    return [judge for judge in ratings.judges if judge in ratings.annotators] if ratings.humans else []
+
+
 def _groups(ratings: Ratings) -> Iterator[tuple[str, Ratings, Bools | None, Bools | None]]:
     """The panel of humans or, without humans, of judges; then each judge with humans."""
     panels = {"humans": ratings.humans, "judges": ratings.judges if not ratings.humans else ()}
@@ -444,7 +473,7 @@ def _groups(ratings: Ratings) -> Iterator[tuple[str, Ratings, Bools | None, Bool
         if len(names) > 1:
             yield who, ratings.only(names), None, None
     people = np.isin(ratings.annotators, ratings.humans)
-    for judge in ratings.judges if ratings.humans else ():
+    for judge in _compared_judges(ratings):
         yield judge, ratings, np.array(ratings.annotators) == judge, people
 
 
@@ -543,7 +572,7 @@ def _confusion(ratings: Ratings) -> Iterator[dict[str, Any]]:
     cells, values = grid(ratings.answers), ratings.values
     people = cells[:, np.isin(ratings.annotators, ratings.humans)]
     texts = [label_word(ratings, value) for value in values.tolist()]
-    for judge in ratings.judges if ratings.humans else ():
+    for judge in _compared_judges(ratings):
         own = np.broadcast_to(cells[:, ratings.annotators.index(judge), None], people.shape)
         both = ~np.isnan(own) & ~np.isnan(people)
         place: Ints = np.searchsorted(values, people[both]) * len(values) + np.searchsorted(values, own[both])
