@@ -645,8 +645,8 @@ def methods(tests: Sequence[AltTest]) -> list[str]:
     if s.clusters is not None:
         clusters = int(test.win_counts.clustering.n_clusters.max()) if test.win_counts.clustering is not None else 0
         lines.append(
-            f"Items with the same value of “{s.clusters}” ({clusters} clusters) depend on each other, and are resampled "
-            "together."
+            f"Items with the same value of “{s.clusters}” ({clusters} clusters) depend on each other, and are "
+            "resampled together."
         )
     if s.repeats != "error":
         how = {"each": "counted as separate raters"}.get(s.repeats, f"combined (the {s.repeats} of a rater's labels)")
