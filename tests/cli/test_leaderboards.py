@@ -48,9 +48,15 @@ def test_ratings_summary_begins_with_judge_order(run):
 
 def test_ratings_prints_next_pairs_as_text_and_csv(run):
     out = run("ratings", EXAMPLE, *VOTES, "--next-pairs", "2")[1]
-    heading = "Pairs to compare next, by the information of one more vote about all ratings:"
+    heading = (
+        "Pairs to compare next, by the information of one more vote about all ratings. Difference and width of its "
+        "interval in points, information in percent of the largest:"
+    )
     ratings, pairs = " ".join(out.split()).split(heading)
     assert (ratings.split()[0], pairs.split()[:2]) == ("who", ["first", "second"])
+    first, second = (line.split() for line in out[out.index("Pairs to compare next") :].splitlines()[2:4])
+    assert first[-3] == "100"
+    assert 0 < int(second[-3]) < 100
     rows = list(csv.DictReader(io.StringIO(run("ratings", EXAMPLE, *VOTES, "--next-pairs", "2", "--csv")[1])))
     assert {(row["first"], row["second"]) for row in rows} == {("aspen", "birch"), ("birch", "cedar")}
     assert [float(row["information"]) for row in rows] == sorted((float(r["information"]) for r in rows), reverse=True)

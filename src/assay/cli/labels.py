@@ -1028,9 +1028,15 @@ def ratings(source: str, *, next_pairs: _NEXT = None, out: Page = None, force: F
         if ask.output.as_text:
             from assay.reporting import tables
 
-            say("\nPairs to compare next, by the information of one more vote about all ratings:")
-            shown = tables.shown(found.next_pairs(next_pairs).rename({"difference": "estimate"}), symbol="difference")
-            say(tables.to_text(shown, TERMINAL))
+            say(
+                "\nPairs to compare next, by the information of one more vote about all ratings. Difference and width "
+                "of its interval in points, information in percent of the largest:"
+            )
+            pairs = found.next_pairs(next_pairs)
+            most = pairs["information"].filter(pairs["information"].is_finite()).max()
+            percent = (100 * pairs["information"] / (most or 1)).round(0)
+            pairs = pairs.with_columns(percent.alias("information")).rename({"difference": "estimate"})
+            say(tables.to_text(tables.shown(pairs, symbol="difference"), TERMINAL))
         else:
             ask.output.rows(found.next_pairs(next_pairs))
 

@@ -578,7 +578,7 @@ class Annotations:
 
     def _one_vote(self, *, ties: bool) -> Annotations:
         """Votes in both orders as one: of a drawn order, or their common side and a tie if they differ."""
-        made = one_vote(self, ties=ties)
+        made = one_vote(self, ties=ties) if "order" in self.conditions else None
         if made is None:
             return self
         return replace(

@@ -16,7 +16,7 @@ from assay.errors import DataError, DesignError, counted
 
 # -- votes in both orders ----------------------------------------------------------------------------
 # A judge that is asked in both orders has two votes, and most people have one. Ties made of two different votes are
-# labels that nobody else has: with 200 pairs and three people, no judge of 40 like the people could replace one.
+# labels that no person has: with 200 pairs and three people, no judge of 40 like the people could replace one.
 
 
 class OneVote(NamedTuple):
@@ -108,7 +108,7 @@ def scores_on_pairs(votes: Any, scores: Any, system: str, sources: str) -> Any:
     """Return scores as votes on the pairs of another table: same source, same two systems, same sides.
 
     Of two systems that an annotator scored, the one with the higher score wins; equal scores are a tie. Pairs that
-    nobody voted on are left out, so that both tables are about the same comparisons.
+    no one voted on are left out, so that both tables are about the same comparisons.
 
     Parameters
     ----------
