@@ -4,6 +4,7 @@
     python benchmarks/raters.py --lesion FOLDER    # the folder of the lesion data: MCMC and quick=True
     python benchmarks/raters.py --coverage 200     # how often intervals hold the truth
     python benchmarks/raters.py --numbers 200      # the same of the linear model
+    python benchmarks/raters.py --crowds 4         # the same of many raters with few labels
     python benchmarks/raters.py --accused 200      # false alarms of fairness, and power
 
 JAGS is Debian's ``jags``; without it, a message is printed and the rest runs. Times are of this machine at this moment;
@@ -28,7 +29,7 @@ from assay.psychometrics.raters.fit import rhat_and_samples
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests" / "psychometrics"))
 from measured import measured
-from rated import rated
+from rated import crowd, rated
 
 MODEL = """
 model {
@@ -215,6 +216,38 @@ def coverage(n: int) -> None:
         print("|", " | ".join([name, *cells, *(f"{r:.3f}" for r in related)]), "|", flush=True)
 
 
+TEN_STEPS = {"error": 1.2, "quality": 1.2, "categories": 10}
+CROWDS = {
+    "20 raters, 45 to 75 labels": (20, 300, 4, {}),
+    "60 raters, 15 to 40 labels": (60, 400, 4, {}),
+    "60 raters, 1 to 12 labels, equal severity": (60, 80, 4, {"sd": 0.0}),
+    "60 raters, 10 to 30 labels, 1 to 10, severity with an SD of 1.8": (60, 300, 4, {**TEN_STEPS, "sd": 1.8}),
+    "260 raters, 2 to 6 labels, 1 to 10": (260, 300, 4, {**TEN_STEPS, "sd": 0.9, "most": (2, 6)}),
+}
+"""Raters, items, labels of an item, and the other arguments of `crowd`; seeds 1000 and up."""
+
+
+def crowds(n: int) -> None:
+    """quick=True: coverage of φ, its errors, and significant raters whose estimate has the wrong sign."""
+    print("| raters | tables | φ | half-width | significant | wrong sign or equal raters |")
+    print("|---|---|---|---|---|---|")
+    for name, (raters, items, each, asked) in CROWDS.items():
+        held, half, significant, false = [], [], [], []
+        for seed in range(n):
+            truth = crowd(raters, items, each, **asked, seed=1000 + seed)
+            rows = assay.rater_model(truth.labels, quick=True).rows
+            low, high, found = (rows[c].to_numpy() for c in ("low", "high", "estimate"))
+            named = rows["p_adjusted"].to_numpy() <= 0.05
+            held.append(((low <= truth.phi) & (truth.phi <= high)).mean())
+            half.append((high - low).mean() / 2)
+            significant.append(named.mean())
+            false.append((named & (found * truth.phi <= 0)).any() if asked.get("sd") != 0 else named.any())
+        error = np.std(held, ddof=1) / np.sqrt(n)
+        cells = [f"{100 * np.mean(held):.1f}% ± {100 * error:.1f}", f"{np.mean(half):.2f}"]
+        cells += [f"{100 * np.mean(significant):.0f}%", f"{sum(false)} of {n} tables"]
+        print("|", " | ".join([name, str(n), *cells]), "|", flush=True)
+
+
 ACCUSED = {
     "no bias, no gap": {},
     "no bias, the groups' means a standard deviation apart": {"gap": 1.0},
@@ -246,6 +279,7 @@ if __name__ == "__main__":
     parser.add_argument("--coverage", type=int)
     parser.add_argument("--accused", type=int)
     parser.add_argument("--numbers", type=int)
+    parser.add_argument("--crowds", type=int)
     parser.add_argument("--draws", type=int, default=1000)
     given = parser.parse_args()
     if given.lesion:
@@ -254,6 +288,8 @@ if __name__ == "__main__":
         coverage(given.coverage)
     elif given.numbers:
         numbers(given.numbers)
+    elif given.crowds:
+        crowds(given.crowds)
     elif given.accused:
         accused(given.accused)
     else:

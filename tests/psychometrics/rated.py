@@ -83,19 +83,26 @@ def rated(
     return Truth(labels, truth - truth.mean(), np.array(psi), kept)
 
 
-def crowd(n_raters: int = 60, n_items: int = 80, each: int = 4, *, sd: float = 0.5, seed: int = 0) -> Truth:
-    """Labels of 1 to 5 by raters with few labels each: quality, severity and error on a line, rounded."""
+def crowd(
+    n_raters: int = 60, n_items: int = 80, each: int = 4, *, sd: float = 0.5, error: float = 0.8, quality: float = 1.0,
+    categories: int = 5, most: tuple[int, int] | None = None, seed: int = 0,
+) -> Truth:  # fmt: skip
+    """Labels by raters with few labels each: quality, severity and error on a line, rounded to 1 to ``categories``.
+
+    ``most`` is the range of the largest numbers of labels per rater; an item then has fewer labels at the end.
+    """
     rng = np.random.default_rng(seed)
-    quality, phi, rows = rng.normal(3, 1, n_items), rng.normal(0, sd, n_raters), []
+    values, phi, rows = rng.normal((1 + categories) / 2, quality, n_items), rng.normal(0, sd, n_raters), []
+    left = np.full(n_raters, n_items) if most is None else rng.integers(most[0], most[1] + 1, n_raters)
     for i in range(n_items):
-        for r in rng.choice(n_raters, each, replace=False):
-            label = int(np.clip(round(quality[i] + phi[r] + rng.normal(0, 0.8)), 1, 5))
-            rows.append({"item": f"i{i:03d}", "annotator": f"r{r:03d}", "label": label, "half": "ab"[i % 2]})
-    frame = pl.DataFrame(rows)
-    items = frame.select("item", "half").unique()
-    labels = assay.read(frame.drop("half"), scale="1-5", items=items)
+        free = np.flatnonzero(left)
+        for r in rng.choice(free, min(each, len(free)), replace=False):
+            left[r] -= 1
+            label = int(np.clip(round(values[i] + phi[r] + rng.normal(0, error)), 1, categories))
+            rows.append({"item": f"i{i:03d}", "annotator": f"r{r:03d}", "label": label})
+    labels = assay.read(pl.DataFrame(rows), scale=f"1-{categories}")
     phi = np.array([phi[int(name[1:])] for name in labels.humans])
-    return Truth(labels, phi - phi.mean(), np.full(len(phi), 0.8), quality)
+    return Truth(labels, phi - phi.mean(), np.full(len(phi), error), values)
 
 
 def lessons(

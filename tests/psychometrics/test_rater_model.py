@@ -273,6 +273,14 @@ def test_no_rater_of_a_crowd_of_equals_is_significant():
         assert "60 of 60 raters: no significant difference in severity." in found.summary()
 
 
+def test_numbers_of_a_crowd_have_pooled_variability_too():
+    truth = crowd(30, 60, seed=4)
+    rows = assay.rater_model(truth.labels, quick=True, distribution="normal").rows
+    inside = (rows["low"].to_numpy() <= truth.phi) & (truth.phi <= rows["high"].to_numpy())
+    assert inside.sum() >= 26  # P(< 26) = .02 with 95%
+    assert rows["psi"].is_between(0.5, 1.3).all()
+
+
 def test_the_summary_of_a_crowd_says_how_it_was_fitted(of_crowd):
     _, found = of_crowd
     said = found.summary()
