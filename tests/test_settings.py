@@ -236,7 +236,7 @@ OPTIONS = {
         "annotator_noise": "None >= 0 <= 1 first",
         "judge_noise": "None >= 0 <= 1 first",
         "judge_bias": "0.0",
-        "prior": "None >= 0 <= 1 hidden",
+        "prior": "None >= 0 <= 1",
         "spread": "0.0 >= 0",
         "labels_per_item": "None >= 2",
         "n_verdicts": "1 >= 1 as 'verdicts'",

@@ -171,7 +171,7 @@ def unknown(what: str, name: object, known: Iterable[object], where: str = "the 
         return f"{message}; did you mean one of {listing(longer)}?"
     if close := longer[0] if longer else nearest_name(name, names, similarity):
         return f"{message}; did you mean '{close}'?"
-    return f"{message}; it has {listing(names)}" if names else f"{message}; it has none"
+    return f"{message}; it has {listing(names, cut=True)}" if names else f"{message}; it has none"
 
 
 def nearest_name(name: object, names: Sequence[str], similarity: float = 0.6) -> str | None:
@@ -225,9 +225,18 @@ def named_column(name: str, item: object, annotator: object, source: str) -> str
     )
 
 
-def listing(names: Sequence[object], most: int = 8) -> str:
-    """Return names for a message, shortened: ``a, b, c and 4 more``."""
-    shown = ", ".join(str(n) for n in names[:most])
+LONGEST = 60
+"""Characters of a value in a message: more are a text, of which the beginning is enough to recognize it."""
+
+
+def cut_text(text: str, most: int = LONGEST) -> str:
+    """Return the beginning of a long text, with ``…``."""
+    return text if len(text) <= most else f"{text[: most - 1].rstrip()}…"
+
+
+def listing(names: Sequence[object], most: int = 8, *, cut: bool = False) -> str:
+    """Return names for a message, shortened: ``a, b, c and 4 more``; ``cut`` shortens values that are long texts."""
+    shown = ", ".join(cut_text(str(n)) if cut else str(n) for n in names[:most])
     more = len(names) - most
     return f"{shown} and {more} more" if more > 0 else shown
 

@@ -281,3 +281,16 @@ def test_each_rater_and_group_is_a_row_with_its_verdict(monkeypatch):
         density=SimpleNamespace(layout=SimpleNamespace(compared=np.array([[True, True], [True, True], [True, False]]))),
     )).rows["reason"]  # fmt: skip
     assert reasons.to_list() == [None, "few", None, "no labels in both n and t"]
+
+
+def test_groups_that_are_texts_are_cut_in_the_error():
+    """A column of answers named by mistake: the message has their beginnings, not whole texts."""
+    texts = [f"answer {k}: " + "chlorophyll absorbs light energy, and water is split. " * 4 for k in range(30)]
+    rows = pl.DataFrame([
+        {"item": f"i{k}", "answer": text, "annotator": who, "label": 1 + (k + len(who)) % 5}
+        for k, text in enumerate(texts) for who in ("a", "bb", "ccc")
+    ])  # fmt: skip
+    with pytest.raises(DesignError, match="'answer' has 30 groups") as error:
+        assay.rater_model(assay.read(rows, scale="1-5"), group="answer", quick=True)
+    assert "answer 0: chlorophyll absorbs light energy, and water is sp…, " in str(error.value)
+    assert len(str(error.value)) < 450

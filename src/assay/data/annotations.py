@@ -622,7 +622,7 @@ class Annotations:
     def crossing_words(self, name: str) -> str:
         """Say that annotators answered under several values of a condition; labels without a value are not named."""
         values = [one for one in self.values_of(name) if one is not None]
-        return f"annotators answered items under several values of '{name}' ({listing(values, 4)})"
+        return f"annotators answered items under several values of '{name}' ({listing(values, 4, cut=True)})"
 
     # -- arrays ---------------------------------------------------------------------------------
 

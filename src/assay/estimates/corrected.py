@@ -20,7 +20,7 @@ from assay.data.annotations import Annotations, Repeats, digest_of_columns
 from assay.data.chunked.chunks import Chunks
 from assay.data.names import natural
 from assay.data.words import PROVENANCE, choice_caution
-from assay.errors import DataError, DesignError, counted, listing, unknown, unknown_judge
+from assay.errors import DataError, DesignError, counted, cut_text, listing, unknown, unknown_judge
 from assay.estimates import words
 from assay.estimates.checked import (
     DOUBTED,
@@ -583,7 +583,9 @@ def _slices(checks: SpotChecks, settings: EstimateSettings) -> tuple[list[tuple[
         part = checks.where((column == value).fill_null(value=False).to_numpy())
         there = part.present()
         if gone := [name for name in part.people if name not in there.people]:
-            notes.append(f"{settings.by} {value}: {listing(gone)} excluded (fewer than 2 labelled items)")
+            notes.append(
+                f"{settings.by} {cut_text(str(value))}: {listing(gone)} excluded (fewer than 2 labelled items)"
+            )
         parts.append((str(value), there))
     if column.null_count():
         notes.append(f"{counted(column.null_count(), 'item')} without '{settings.by}' are in no slice")

@@ -441,7 +441,7 @@ def _family_table(
         labels = labels.where(annotator=[name for name in settings.annotators if name in there])
     wanted = {str(v): v for v in labels.values_of(settings.by)}
     if absent := [name for name in pair if name not in wanted]:
-        raise DesignError(f"no label has '{settings.by}' = {listing(absent)}")
+        raise DesignError(f"no label has '{settings.by}' = {listing(absent, cut=True)}")
     labels = labels.where(**{settings.by: [wanted[name] for name in pair]})
     table = facet_ratings(
         labels, {**columns, "\0family": settings.by}, repeats=settings.repeats, reverse=settings.reverse or ()

@@ -103,7 +103,7 @@ def target_lines(
 
 def _ends(row: Mapping[str, Any]) -> str:
     """The interval of a number of levels: `` [2, 29]``; ∞ if no number reaches the target at the lower limit."""
-    if row.get("smallest_low") is None:
+    if row.get("smallest_low") is None or row["smallest_low"] == row["smallest_high"]:
         return ""
     return f" [{row['smallest_low']:,}, {'∞' if row['smallest_high'] is None else format(row['smallest_high'], ',')}]"
 

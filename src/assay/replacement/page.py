@@ -446,7 +446,7 @@ def _step_by(result: AltTestBy, found: Mapping[Verdict, Sequence[str]]) -> NextS
     passed = found["replace"]
     if passed:
         step = _step(result.tests[passed[0]])
-        domains = "" if len(passed) == len(result.tests) else f" For {listing(passed, 4)} only:"
+        domains = "" if len(passed) == len(result.tests) else f" For {listing(passed, 4, cut=True)} only:"
         # A command is about one domain; with several, the step names it.
         sentence = (
             f"{step.words.removesuffix(':')} (here for {passed[0]}):" if step.ask and len(passed) > 1 else step.words

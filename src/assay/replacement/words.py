@@ -536,7 +536,7 @@ def domains_sentence(found: AltTestBy) -> str:
     numbers = {label: sum(test.verdict == v for test in tests) for v, label in LABELS.items()}
     groups = [(label.lower(), str(k)) for label, k in numbers.items() if k]
     if found.untested:
-        groups.append(("not tested", f"{len(found.untested)} ({listing(list(found.untested), 4)})"))
+        groups.append(("not tested", f"{len(found.untested)} ({listing(list(found.untested), 4, cut=True)})"))
     if len(groups) == 1:
         every = f"the only {one}" if n == 1 else f"both {some}" if n == 2 else f"all {n} {some}"
         return f"{found.judge}: {groups[0][0]} on {every}."

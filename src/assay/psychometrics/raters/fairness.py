@@ -14,7 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 import polars as pl
 
-from assay.errors import DesignError, counted, listing
+from assay.errors import DesignError, counted, cut_text, listing
 from assay.estimation.intervals import Estimate, Estimates, simultaneous_p
 from assay.estimation.statistic import Bools, Floats
 from assay.psychometrics import words
@@ -82,14 +82,15 @@ def refuse_groups(table: RaterTable, column: str) -> None:
         If there are more than `MOST_GROUPS`, or only one with enough subjects.
     """
     if len(table.groups) > MOST_GROUPS:
+        some = listing(table.groups, 4, cut=True)
         raise DesignError(
-            f"'{column}' has {len(table.groups)} groups ({listing(table.groups, 4)}); at most {MOST_GROUPS} are "
+            f"'{column}' has {len(table.groups)} groups ({some}); at most {MOST_GROUPS} are "
             "compared. Add a column with fewer groups, such as ranges of numbers, and name it with group=...",
             option="group",
         )
     small = table.group_sizes < LEAST_COMPARED
     if small[0] or small[1:].all():
-        each = [f"{name} has {n}" for name, n in zip(table.groups, table.group_sizes, strict=True)]
+        each = [f"{cut_text(name)} has {n}" for name, n in zip(table.groups, table.group_sizes, strict=True)]
         raise DesignError(
             f"groups of '{column}' are too small to compare: {listing(each)}; each needs at least "
             f"{LEAST_COMPARED} subjects"

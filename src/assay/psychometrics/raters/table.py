@@ -570,7 +570,7 @@ def put_baseline_first(table: RaterTable, baseline: str | None) -> RaterTable:
     if len(table.groups) < 2:
         return table
     if baseline is not None and baseline not in table.groups:
-        raise DataError(f"there is no group '{baseline}' to compare with; there are {listing(table.groups)}")
+        raise DataError(f"there is no group '{baseline}' to compare with; there are {listing(table.groups, cut=True)}")
     most = int(np.bincount(table.group).argmax()) if baseline is None else table.groups.index(baseline)
     order = [most, *(g for g in range(len(table.groups)) if g != most)]
     return replace(table, groups=tuple(table.groups[g] for g in order), group=np.argsort(order)[table.group])
