@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import numpy as np
 import polars as pl
-from scipy.special import chdtrc
 
 from assay.data.annotations import Annotations
 from assay.data.chunked.chunks import Chunks
@@ -31,6 +30,7 @@ from assay.replacement.limitations import Limitation, limitations_of
 from assay.replacement.panel import AltTestSettings, AltTestTable, human_agreement, labels_of
 from assay.replacement.studies import SampleSize
 from assay.reporting import pictures
+from assay.statistics.clusters import DocumentEffect, largest_effect
 from assay.statistics.copies import find_weakest
 from assay.statistics.item_agreement import ItemLevelAgreement
 from assay.statistics.panels import ConstantBaseline, PairwiseScore, Panel
@@ -308,9 +308,7 @@ class AltTest(Result):
             return None
         stem, groups = None if table.documents is None else table.documents.stem.codes, table.grouped_items
         each = [effect for name, codes in groups.items() if (effect := self._effect_of(codes, name)) is not None]
-        p = [float(chdtrc(one.n_stems - 1, one.design * (one.n_stems - 1))) for one in each]
-        found = [one for one, level in zip(each, p, strict=True) if level < CHANCE / len(groups)]
-        best = max(found, key=lambda effect: effect.design, default=None)
+        best = largest_effect(each, len(groups))
         of_ids = None if stem is None else self._effect_of(stem.astype(np.int64), "")
         return best if best is not None and (of_ids is None or best.design >= of_ids.design) else of_ids
 
@@ -537,28 +535,6 @@ def scale_use_of(panel: Panel, judge: Floats, part: Ints) -> ScaleUse | None:
     together = 2 * math.sqrt(v_judge * v_people) / (v_judge + v_people + squared)
     return ScaleUse(math.sqrt(v_judge / v_people), math.sqrt(squared), together)
 
-
-@dataclass(frozen=True)
-class DocumentEffect:
-    """The effect of shared prefixes of item ids, or values of an item column, if items are assumed independent.
-
-    Attributes
-    ----------
-    n_stems, n_items : int
-    design : float
-        The variance of the comparison with annotators over that of independent items.
-    column : str
-        The item column, such as that of documents; empty for prefixes of item ids.
-    """
-
-    n_stems: int
-    n_items: int
-    design: float
-    column: str = ""
-
-
-CHANCE = 0.05
-"""Probability up to which an effect of groups of items is not one of chance; for all item columns together."""
 
 FEW_CLUSTERS = 20
 """With fewer clusters the level of the verdict depends on their correlation; see docs/type-one-error.md."""
