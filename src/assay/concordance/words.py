@@ -376,7 +376,7 @@ def group_sentences(found: Any) -> list[str]:
         if row["p"] is None:
             lines.append(f"{start}{pair}: not tested, {row['reason']} ({distances}).")
         elif row["significant"]:
-            more = "disagree with each other significantly more than among themselves"
+            more = "disagree with each other significantly more than among themselves, beyond differences in care"
             lines.append(f"{start}{pair} {more}: {distances} ({_adjusted_p(found.groups, row)}).")
         else:
             less = "no significant difference between disagreement with each other and among themselves"
