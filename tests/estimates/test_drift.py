@@ -642,3 +642,23 @@ def test_independent_items_have_the_same_intervals_in_clusters_of_one():
         other = clustered.lines[name]
         assert [other.estimate, other.low, other.high] == pytest.approx([one.estimate, one.low, one.high], nan_ok=True)
     assert plain.cautions == ()
+
+
+@pytest.mark.parametrize("shared", [0.7, 0.0])
+def test_contrast_of_dependent_sources_has_a_caution(shared):
+    """Groups of whole documents: without clusters 31% of contrasts of equal groups are significant, with the caution."""
+    rng, n = np.random.default_rng(7), 400
+    document, names = np.arange(n) // 10, [f"i{k:03d}" for k in range(n)]
+    group = rng.permutation(np.arange(40) % 2)[document]
+    truth = 3 + rng.normal(0, shared, 40)[document] + rng.normal(0, 0.7, n)
+    label = np.clip(np.round(truth + rng.normal(0, 0.7, (3, n))), 1, 5).astype(int)
+    frame = pl.DataFrame({"item": names * 3, "annotator": np.repeat(["m", "a", "b"], n), "label": label.ravel()})
+    items = pl.DataFrame({"item": names, "group": [f"g{k}" for k in group], "unit": names,
+                          "document": [f"d{k:02d}" for k in document]})  # fmt: skip
+    people = frame.filter((pl.col("annotator") == "m") | pl.col("item").is_in(rng.permutation(names)[:240].tolist()))
+    labels = assay.read(people, judges=["m"], scale="1-5", items=items)
+    found = assay.estimate(labels, "m", contrast="group", sources="unit")
+    cautions = [one for one in found.cautions if "values of “document”; design effect" in one]
+    assert len(cautions) == (1 if shared else 0)
+    if shared:
+        assert "Set clusters='document' (--clusters document)." in cautions[0]
