@@ -646,7 +646,7 @@ def test_independent_items_have_the_same_intervals_in_clusters_of_one():
 
 @pytest.mark.parametrize("shared", [0.7, 0.0])
 def test_contrast_of_dependent_sources_has_a_caution(shared):
-    """Groups of whole documents: without clusters 31% of contrasts of equal groups are significant, with the caution."""
+    """Groups of whole documents: without clusters, 31% of contrasts of equal groups are significant."""
     rng, n = np.random.default_rng(7), 400
     document, names = np.arange(n) // 10, [f"i{k:03d}" for k in range(n)]
     group = rng.permutation(np.arange(40) % 2)[document]
