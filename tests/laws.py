@@ -941,7 +941,7 @@ QUESTIONS = (
     Question(
         "drift", lambda labels, **options: assay.drift(labels, second_run(), **options), DriftSettings,
         {"judge": ["llama"], "judge_after": [{"judge_after": "llama"}], "anchors": [{"anchors": first_anchors()}],
-         "text": ["language"], "repeats": [], "confidence": [0.8]},
+         "text": ["language"], "clusters": ["document"], "repeats": [], "confidence": [0.8]},
         {"judge": "gpt"},
     ),
     Question(

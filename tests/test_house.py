@@ -95,7 +95,7 @@ TERMS = {
 """Files that may be shorter and serve one other."""
 
 WAYS = {
-    "alt-test": (28, ["labels.csv", "--judge", "gpt-4o", "--epsilon", "0.1"]),
+    "alt-test": (30, ["labels.csv", "--judge", "gpt-4o", "--epsilon", "0.1"]),
     "agreement": (26, ["labels.csv"]),
     "raters": (26, ["labels.csv", "--quick"]),
     "ratings": (26, ["votes.csv", "--scale", "preference", "--repeat", "repeat", "--judges", "gpt-4o"]),

@@ -413,6 +413,7 @@ OPTIONS = {
         "repeats": "'error'",
         "confidence": "0.95 > 0 < 1 as 'level'",
         "text": "None first",
+        "clusters": "None first",
     },
     EstimateSettings: {
         "quantiles": "(0.25, 0.5, 0.75) > 0 < 1",

@@ -11,6 +11,7 @@ import polars as pl
 import pytest
 from studies import from_grid
 
+import assay
 from assay.concordance import agreement as module
 from assay.concordance import words
 from assay.concordance.agreement import PERMUTATION, agreement
@@ -933,3 +934,27 @@ def test_coefficients_excluded_for_one_reason_are_one_line():
     (excluded,) = found.exclusions
     assert (excluded.count, excluded.names) == (2, ("Cohen's κ", "Scott's π"))
     assert excluded.reason == "compares two annotators, and 32 annotators have too many pairs"
+
+
+def test_difference_of_a_judge_that_skips_hard_items_is_over_the_items_that_it_labelled():
+    """The judge is like the annotators; humans agree less on the items that it left unanswered."""
+    rng = np.random.default_rng(5)
+    n = 150
+    hard, truth = rng.random(n) < 0.3, rng.normal(3, 1, n)
+    label = np.clip(np.round(truth + rng.normal(0, 1, (5, n)) * np.where(hard, 1.6, 0.4)), 1, 5).astype(int)
+    names = np.array([f"i{k:03d}" for k in range(n)])
+    frame = pl.DataFrame({
+        "item": np.tile(names, 5), "annotator": np.repeat(["m", "a", "b", "c", "d"], n), "label": label.ravel(),
+    })  # fmt: skip
+    skips = (pl.col("annotator") != "m") | ~pl.col("item").is_in(names[hard].tolist())
+    how = {"coefficients": ["krippendorff-alpha-ordinal"], "seed": 1}
+    found = assay.agreement(assay.read(frame.filter(skips), judges=["m"], scale="1-5"), **how)
+    easy = frame.filter(~pl.col("item").is_in(names[hard].tolist()))
+    alone = assay.agreement(assay.read(easy, judges=["m"], scale="1-5"), **how)
+    one, other = (each.differences.row(0, named=True) for each in (found, alone))
+    assert [one[k] for k in ("estimate", "low", "high", "n")] == pytest.approx(
+        [other[k] for k in ("estimate", "low", "high", "n")]
+    )
+    assert one["low"] < 0 < one["high"]
+    assert f"minus that among humans on the {n - hard.sum()} items that it labelled = " in found.summary()
+    assert "that it labelled" not in alone.summary()

@@ -88,7 +88,10 @@ class TestGroupsOfAnnotators:
         own = difference((0, 1, 2, 3))
         every = [difference(first) for first in itertools.combinations(range(8), 4)]
         assert found["difference"] == pytest.approx(own)
-        assert found["p"] == pytest.approx(np.mean(np.array(every) >= own - 1e-12), abs=0.01)
+        ratings = Ratings.of(labels_of(cells, HALF))
+        one = np.isin(ratings.annotators, [f"p{a}" for a in range(4)])
+        share = np.mean(np.array(every) >= own - 1e-12)
+        assert found["p"] == pytest.approx(max(share, between_groups.beyond_care(ratings, one, ~one)), abs=0.01)
 
     def test_names_and_order_change_no_digit(self) -> None:
         cells, order = study(4, 0.5), np.random.default_rng(0).permutation(8)
@@ -112,7 +115,7 @@ class TestGroupsOfAnnotators:
 
     def test_sentences_follow_the_test(self) -> None:
         apart = disagreement(labels_of(study(7, shift=1.5), HALF), by="gender", method="none")
-        assert "significantly more than among themselves" in apart.summary()
+        assert "significantly more than among themselves, beyond differences in care" in apart.summary()
         alike = disagreement(labels_of(study(8), HALF), by="gender", method="none")
         assert "gender f and m: no significant difference" in alike.summary()
 
@@ -160,3 +163,45 @@ class TestGroupsOfAnnotators:
                 assert {name: asked[name] for name in row} == row
             found.append(row["p"])
         assert np.mean(np.array(found) <= 0.05) <= 0.05 + 3 * 0.0126
+
+    @pytest.mark.parametrize("kind", ["ordinal", "nominal", "one"])
+    def test_a_difference_in_care_is_no_disagreement(self, kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
+        """Two groups that see the same truth: by assignments alone .35, 1.00 and .15 of studies claim disagreement."""
+        monkeypatch.setattr(between_groups, "DRAWS", 499)
+        group, found = ["f"] * 5 + ["m"] * 5, 0
+        for seed in range(40):
+            rng = np.random.default_rng(seed)
+            spread = np.where(np.arange(10) < 5, 0.7, 1.5)
+            if kind == "one":
+                spread = np.where(np.arange(10) == rng.integers(0, 10), 2.0, 0.5)
+            truth = rng.normal(3, 1, 60)[:, None] + rng.normal(0, 0.4, 10)
+            cells = np.clip(np.round(truth + rng.normal(0, 1, (60, 10)) * spread), 1, 5)
+            if kind == "nominal":
+                wrong = rng.random((60, 10)) < np.where(np.arange(10) < 5, 0.05, 0.5)
+                cells = np.where(wrong, rng.integers(1, 5, (60, 10)), rng.integers(1, 5, 60)[:, None]).astype(float)
+            scale = assay.Nominal([1, 2, 3, 4]) if kind == "nominal" else None
+            rows = disagreement(labels_of(cells, group, scale), by="gender", method="none").groups
+            found += bool(rows["significant"][0])
+        assert found <= 4
+
+    @pytest.mark.parametrize("kind", ["items", "level", "opinion"])
+    def test_other_opinions_are_found_also_of_groups_with_different_care(
+        self, kind: str, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(between_groups, "DRAWS", 499)
+        group, found = ["f"] * 5 + ["m"] * 5, 0
+        for seed in range(12):
+            rng = np.random.default_rng(seed)
+            seen = np.tile(rng.normal(3, 1, 60)[:, None], (1, 10)) + rng.normal(0, 0.3, 10)
+            seen[::2, :5] += {"items": 1.5, "level": 1.2, "opinion": 0}[kind]
+            seen[1::2, :5] += {"items": 0, "level": 1.2, "opinion": 0}[kind]
+            cells = np.clip(np.round(seen + rng.normal(0, 1, (60, 10)) * np.where(np.arange(10) < 5, 0.6, 1.0)), 1, 5)
+            if kind == "opinion":
+                truth = np.tile(rng.integers(1, 5, 60)[:, None], (1, 10))
+                truth[:20, :5] = truth[:20, :5] % 4 + 1
+                wrong = rng.random((60, 10)) < np.where(np.arange(10) < 5, 0.1, 0.3)
+                cells = np.where(wrong, rng.integers(1, 5, (60, 10)), truth).astype(float)
+            scale = assay.Nominal([1, 2, 3, 4]) if kind == "opinion" else None
+            rows = disagreement(labels_of(cells, group, scale), by="gender", method="none").groups
+            found += bool(rows["significant"][0])
+        assert found >= 8

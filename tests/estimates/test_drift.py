@@ -570,3 +570,95 @@ def test_items_are_matched_by_id_or_text():
     assert (found.labels_by("item"), found.labels_by("text")) == ({"c": 3.0, "b": 2.0}, {"z": 3.0, "": 2.0})
     assert found.people_by("item") == {"b": [1.0], "a": [2.0, 4.0]}
     assert found.people_by("text") == {"": [1.0], "x": [2.0, 4.0]}
+
+
+def dependent_runs(seed: int, *, shift: float = 0.0, yes: bool = False, size: int = 10) -> list[assay.Annotations]:
+    """Two runs of 300 items whose labels change together within documents, and two annotators."""
+    rng = np.random.default_rng(seed)
+    n, document = 300, np.arange(300) // size
+    truth, names = rng.normal(3, 1, n), [f"i{i:03d}" for i in range(n)]
+    items = pl.DataFrame({"item": names, "document": [f"d{k:03d}" for k in document]})
+    found = []
+    for move in (0.0, shift):
+        noise = [rng.normal(0, 0.7, document.max() + 1)[document] + rng.normal(0, 0.4, n), *rng.normal(0, 0.7, (2, n))]
+        numbers = np.array([truth + one for one in noise]) + np.array([[move], [0], [0]])
+        label = (numbers > 3).astype(int) if yes else np.clip(np.round(numbers), 1, 5).astype(int)
+        frame = pl.DataFrame(
+            {"item": names * 3, "annotator": np.repeat(["judge", "a", "b"], n), "label": label.ravel()}
+        )
+        scale = "0-1" if yes else "1-5"
+        found.append(assay.Annotations.from_frame(frame, judges=["judge"], scale=scale, items=items))
+    return found
+
+
+@pytest.mark.parametrize("yes", [False, True])
+def test_changes_shared_in_documents_are_no_drift(yes):
+    """Without clusters about half of equal runs differ significantly (30 documents of 10 items); with a caution."""
+    plain = clustered = cautions = 0
+    for seed in range(40):
+        before, after = dependent_runs(seed, yes=yes)
+        found = assay.drift(before, after)
+        plain += found.significant
+        cautions += any("values of “document”; design effect" in one for one in found.cautions)
+        clustered += assay.drift(before, after, clusters="document").significant
+    assert plain >= 8
+    assert clustered <= 6
+    assert cautions >= 38
+    moved = dependent_runs(1, yes=yes, shift=0.8)
+    found = assay.drift(*moved, clusters="document")
+    assert found.significant
+    assert found.run.facts["clusters"] == 30
+    assert found.cautions == ()
+    assert "Caution: 300 items share 30 values of “document”" in assay.drift(*moved).summary()
+
+
+def test_drift_of_clusters_is_the_mean_of_documents():
+    """Equal documents: the t interval of the document means, by hand."""
+    before, after = dependent_runs(3)
+    d = {run: table.to_polars().filter(pl.col("annotator") == "judge").sort("item")["label"].cast(float).to_numpy()
+         for run, table in (("old", before), ("new", after))}  # fmt: skip
+    means = (d["new"] - d["old"]).reshape(30, 10).mean(axis=1)
+    low, high = stats.t.interval(0.95, 29, means.mean(), stats.sem(means))
+    one = assay.drift(before, after, clusters="document").lines["judge drift"]
+    assert (one.estimate, one.low, one.high) == pytest.approx((means.mean(), low, high))
+
+
+def test_drift_with_clusters_requires_ten_and_a_known_column():
+    before, after = dependent_runs(2, size=50)
+    found = assay.drift(before, after, clusters="document")
+    assert found.lines["judge drift"].reason == "6 clusters; 10 are required"
+    assert found.lines["total change"].reason == "6 clusters; 10 are required"
+    with pytest.raises(DataError, match="column 'doc' is not in the table; did you mean 'document'"):
+        assay.drift(before, after, clusters="doc")
+
+
+def test_independent_items_have_the_same_intervals_in_clusters_of_one():
+    before, after = dependent_runs(4, size=1)
+    alone = before.items.with_columns(own="item")
+    tables = [assay.Annotations.from_frame(t.to_polars().select("item", "annotator", "label"), judges=["judge"],
+                                           scale="1-5", items=alone) for t in (before, after)]  # fmt: skip
+    plain, clustered = assay.drift(*tables), assay.drift(*tables, clusters="own")
+    for name, one in plain.lines.items():
+        other = clustered.lines[name]
+        assert [other.estimate, other.low, other.high] == pytest.approx([one.estimate, one.low, one.high], nan_ok=True)
+    assert plain.cautions == ()
+
+
+@pytest.mark.parametrize("shared", [0.7, 0.0])
+def test_contrast_of_dependent_sources_has_a_caution(shared):
+    """Groups of whole documents: without clusters, 31% of contrasts of equal groups are significant."""
+    rng, n = np.random.default_rng(7), 400
+    document, names = np.arange(n) // 10, [f"i{k:03d}" for k in range(n)]
+    group = rng.permutation(np.arange(40) % 2)[document]
+    truth = 3 + rng.normal(0, shared, 40)[document] + rng.normal(0, 0.7, n)
+    label = np.clip(np.round(truth + rng.normal(0, 0.7, (3, n))), 1, 5).astype(int)
+    frame = pl.DataFrame({"item": names * 3, "annotator": np.repeat(["m", "a", "b"], n), "label": label.ravel()})
+    items = pl.DataFrame({"item": names, "group": [f"g{k}" for k in group], "unit": names,
+                          "document": [f"d{k:02d}" for k in document]})  # fmt: skip
+    people = frame.filter((pl.col("annotator") == "m") | pl.col("item").is_in(rng.permutation(names)[:240].tolist()))
+    labels = assay.read(people, judges=["m"], scale="1-5", items=items)
+    found = assay.estimate(labels, "m", contrast="group", sources="unit")
+    cautions = [one for one in found.cautions if "values of “document”; design effect" in one]
+    assert len(cautions) == (1 if shared else 0)
+    if shared:
+        assert "Set clusters='document' (--clusters document)." in cautions[0]

@@ -232,3 +232,60 @@ def test_limitations_sort_dates_written_as_text():
     assert {(one.code, one.what) for one in found} >= {("decline", "opened"), ("worst_group", "opened")}
     (last,) = (one for one in found if one.code == "worst_group" and one.what == "opened")
     assert (last.value, last.n) == ("the last third", 80)
+
+
+def documents(seed: int, kind: str = "", n: int = 240) -> assay.Annotations:
+    """A judge drawn like three annotators, whose errors the 10 items of a document share; with a planted fault."""
+    rng = np.random.default_rng(seed)
+    document, own = np.arange(n) // 10, lambda size: rng.random(size)
+    topic = rng.integers(0, 4, n // 10)[document]
+    truth = rng.choice(4, n, p=[0.4, 0.3, 0.2, 0.1])
+    if kind == "skipped":
+        truth = np.where(own(n) < 0.6, rng.integers(0, 4, n // 10)[document], truth)
+    draw = lambda: np.where(own(n) < np.where(own(n // 10) < 0.2, 0.8, 0.05)[document], rng.integers(0, 4, n), truth)  # noqa: E731
+    label = np.stack([draw() for _ in range(4)])
+    given = np.ones(label.shape, dtype=bool)
+    if kind == "skipped":
+        given[0] = (own(n // 10) > 0.25)[document]
+    if kind == "worst_group":
+        label[0] = np.where(topic == 1, rng.integers(0, 4, n), label[0])
+    if kind == "unanswered_labels":
+        given[0] = (truth != 2) | (own(n) < 0.2)
+    if kind == "label_rarely_given":
+        label[0] = np.where((label[0] == 1) & (own(n) < 0.8), 0, label[0])
+    who, item = np.nonzero(given)
+    names = np.array([f"i{k:03d}" for k in range(n)])
+    frame = pl.DataFrame({"item": names[item], "annotator": np.array(["m", "a", "b", "c"])[who],
+                          "label": np.array(list("wxyz"))[label[who, item]]})  # fmt: skip
+    about = pl.DataFrame({"item": names, "document": [f"d{k:02d}" for k in document], "topic": [f"t{k}" for k in topic],
+                          "writer": [f"w{k:02d}" for k in document]})  # fmt: skip
+    return assay.Annotations.from_frame(frame, judges=["m"], scale=assay.Nominal("wxyz"), items=about)
+
+
+@pytest.mark.parametrize("kind", ["", "skipped"])
+def test_limitations_of_documents_are_rare_for_a_judge_like_the_annotators(kind):
+    """At most about 5%; with tests of independent items .60, and .17 if the judge skips documents at random."""
+    found = [assay.alt_test(documents(seed, kind), "m", epsilon=0.1, clusters="document").limitations
+             for seed in range(20)]  # fmt: skip
+    assert sum(bool(one) for one in found) <= 3
+    assert not {limit.what for one in found for limit in one} & {"document", "writer"}
+
+
+@pytest.mark.parametrize("code", ["worst_group", "unanswered_labels", "label_rarely_given"])
+def test_limitations_of_documents_find_a_planted_fault(code):
+    tests = [assay.alt_test(documents(seed, code), "m", epsilon=0.1, clusters="document") for seed in range(8)]
+    found = [{one.code for one in test.limitations} for test in tests]
+    assert sum(code in codes for codes in found) >= 5
+
+
+def test_limitations_of_clusters_of_one_item_are_those_of_independent_items():
+    judge, items = FAULTS["worst_group"]
+    own = {"own": [f"u{k}" for k in range(N)]}
+    plain = result_of(judge, **items)
+    labels = study(judge, **items, **own)[0]
+    alone = assay.alt_test(labels, "m", epsilon=0.4, min_agreement_ratio=0.1, clusters="own")
+    assert [(one.code, one.what, one.value) for one in alone.limitations] == [
+        (one.code, one.what, one.value) for one in plain.limitations
+    ]
+    # The degrees of freedom are those of effective clusters, not Welch's.
+    assert np.log(alone.limitations[0].p) == pytest.approx(np.log(plain.limitations[0].p), rel=0.1)

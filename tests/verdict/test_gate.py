@@ -401,7 +401,7 @@ def test_example_policy_passes():
 )  # fmt: skip
 def test_drift_check_status_and_advice(monkeypatch, one, most, status, words, advice):
     line = SimpleNamespace(estimate=one[0], low=one[1], high=one[2], reason=None)
-    made = SimpleNamespace(lines={gate.JUDGE: line}, n={gate.JUDGE: 40})
+    made = SimpleNamespace(lines={gate.JUDGE: line}, n={gate.JUDGE: 40}, cautions=())
     monkeypatch.setattr(gate, "drift", lambda *_, **__: made)
     monkeypatch.setattr(gate, "_read", lambda *_: None)
     policy = {"judge": "m", "drift": {"before": "b.csv", "most": most}}
@@ -640,3 +640,24 @@ def test_gate_status_is_worst_check(monkeypatch):
     ):  # fmt: skip
         monkeypatch.setattr(gate, "_checks", lambda *_, checks=checks: (list(checks), ()))
         assert gate.gate(policy="p.toml").status == status
+
+
+def test_drift_check_of_documents(tmp_path):
+    """Changes that a document's items share are one change each: the interval with clusters is wider."""
+    rng, n = np.random.default_rng(6), 200
+    document = np.arange(n) // 10
+    truth, names = rng.normal(3, 1, n), [f"i{k:03d}" for k in range(n)]
+    for name in ("labels", "before"):  # the policy names a second judge
+        noise = [rng.normal(0, 0.8, 20)[document] + rng.normal(0, 0.3, n), rng.normal(0, 0.5, n)]
+        label = np.clip(np.round(truth + np.array([*noise, noise[1]])), 1, 5).astype(int).ravel()
+        columns = {"item": names * 3, "annotator": np.repeat(["good", "a", "coin"], n), "label": label}
+        pl.DataFrame({**columns, "document": [f"d{k:02d}" for k in document] * 3}).write_csv(tmp_path / f"{name}.csv")
+    text = "[drift]\nbefore = 'before.csv'\nmost = 0.1"
+    plain = assay.gate(policy(tmp_path, text)).checks[0]
+    clustered = assay.gate(policy(tmp_path, text + "\nclusters = 'document'")).checks[0]
+    assert "Caution: 200 items share 20 values of “document”" in plain.words
+    assert "Caution" not in clustered.words
+    assert clustered.found.estimate == plain.found.estimate
+    assert clustered.found.high - clustered.found.low > 1.5 * (plain.found.high - plain.found.low)
+    wrong = assay.gate(policy(tmp_path, text + "\nclusters = 'documents'")).checks[0]
+    assert (wrong.status, "did you mean 'document'" in wrong.words) == ("error", True)

@@ -39,7 +39,7 @@ from assay.concordance.comparisons import (
     permutation_p,
 )
 from assay.concordance.measures import all_measures
-from assay.data.annotations import Annotations, digest_of_columns
+from assay.data.annotations import Annotations, Answers, digest_of_columns
 from assay.data.chunked.chunks import Chunks
 from assay.data.ratings import Ratings
 from assay.data.scales import Scale
@@ -56,7 +56,7 @@ from assay.estimation.intervals import (
 from assay.estimation.options import Adjustment, Raters, question
 from assay.estimation.resampling import ONE_UNIT, Sums, width_limit
 from assay.estimation.result import Exclusion, ResultOfRows, Run, fingerprint_with
-from assay.estimation.statistic import Floats
+from assay.estimation.statistic import Bools, Floats
 from assay.statistics.categories import PanelStatistic, Together
 from assay.statistics.pairs import WithinItems, label_pairs
 from assay.statistics.ranks import Ranks
@@ -105,13 +105,13 @@ class Agreement(ResultOfRows):
         human, ``than_humans`` compares it with two random humans under draws with items resampled: "better",
         "worse" or "undecided", not adjusted.
     differences : polars.DataFrame
-        For each judge and coefficient: its agreement with humans minus the agreement among humans, with the interval
-        under the same resamples. ``p`` is from permuting the judge's label with a human's within items, or its labels
-        within clusters (``test``; above 3,000 items, a t-test; the larger p of both if humans labelled parts of
-        clusters). ``p_adjusted`` adjusts over the judges, criteria and groups of a coefficient. ``closer`` is "yes",
-        "no" or "undecided" by that. If a judge is closer to three or more humans, ``without`` is the closest annotator,
-        and ``p_without`` the p-value without that annotator. If ``p_without`` is above 1 − ``confidence``, as it is for
-        a judge that copies one annotator, ``closer`` is "depends on one".
+        For each judge and coefficient: its agreement with humans minus the agreement among humans, both on the items
+        that the judge labelled, with the interval under the same resamples. ``p`` is from permuting the judge's label
+        with a human's within items, or its labels within clusters (``test``; above 3,000 items, a t-test; the larger p
+        of both if humans labelled parts of clusters). ``p_adjusted`` adjusts over the judges, criteria and groups of a
+        coefficient. ``closer`` is "yes", "no" or "undecided" by that. If a judge is closer to three or more humans,
+        ``without`` is the closest annotator, and ``p_without`` the p-value without that annotator. If ``p_without`` is
+        above 1 − ``confidence``, as it is for a judge that copies one annotator, ``closer`` is "depends on one".
     headline : str
         The coefficient in the summary and the plot.
     run : Run
@@ -554,6 +554,9 @@ class _Block:
             ready = [r for r in both if not r.measure.directed and r.measure.name in humans]
             if judge is among[0] or not ready:
                 continue
+            if (block := self._on_items_of(judge.second, [one.measure for one in ready])) is not None:
+                yield from block.differences()
+                continue
             sides = [*ready, *(humans[r.measure.name] for r in ready)]
             joint, k = _side_by_side(sides), len(ready)
             if sum(joint.widths) <= self.width_limit:
@@ -561,6 +564,31 @@ class _Block:
                 continue
             for i in range(k):
                 yield from self._differences(judge, among[0], [ready[i]], joint.part([i, k + i]))
+
+    def _on_items_of(self, judge: str | None, measures: Sequence[Measure]) -> _Block | None:
+        """The same with the items that the judge labelled, if it left items with two human labels unanswered.
+
+        A judge can skip hard items: humans agree less on all items than on those, and both sides are of the same items.
+        Chunks are not read again.
+        """
+        assert judge is not None
+        if self.ratings.in_chunks:
+            return None
+        answers, code = self.ratings.answers, self.ratings.annotators.index(judge)
+        people = np.isin(self.ratings.annotators, self.humans)[answers.annotator]
+        labelled = np.bincount(answers.item[answers.annotator == code], minlength=answers.n_items) > 0
+        if not (~labelled & (np.bincount(answers.item[people], minlength=answers.n_items) > 1)).any():
+            return None
+        ratings = self.ratings.derive(partial(_labels_of_items, items=labelled), self.ratings.annotators)
+        return self._of_one_judge(ratings, judge, measures)
+
+    def _of_one_judge(self, ratings: Ratings, judge: str, measures: Sequence[Measure]) -> _Block:
+        """Other labels of the humans and a judge, for their differences."""
+        found = _Block(ratings, measures, self.how, {}, self.place)
+        pairings = Comparisons(found.ratings).of(["human pairs"])
+        found.human_pairs = [(c, list(found._prepare(c))) for c in pairings if c.second in (A_HUMAN, judge)]
+        found.leaves_out = self.leaves_out
+        return found
 
     def _differences(
         self, judge: Pairing, humans: Pairing, ready: Sequence[_Ready], joint: Together
@@ -619,10 +647,8 @@ class _Block:
         if not (measures and self.leaves_out and len(self.ratings.humans) > 2) or self.ratings.in_chunks:
             return None, {}
         closest = closest_human(self.ratings, judge)
-        fewer = _Block(self.ratings.without((closest,)), measures, self.how, {}, self.place)
+        fewer = self._of_one_judge(self.ratings.without((closest,)), judge, measures)
         fewer.leaves_out = False
-        pairings = Comparisons(fewer.ratings).of(["human pairs"])
-        fewer.human_pairs = [(c, list(fewer._prepare(c))) for c in pairings if c.second in (A_HUMAN, judge)]
         return closest, {row["coefficient"]: row["p"] for row in fewer.differences()}
 
     def _prepare(self, comparison: Pairing) -> Iterator[_Ready]:
@@ -767,6 +793,14 @@ def _row_estimate(row: Mapping[str, Any], block: _Block, comparison: Pairing) ->
     return EstimateByRule(
         row["estimate"], row["low"], row["high"], np.nan, row["reason"],
         ends=lambda level: again().interval(level), test=lambda null: again().p(null),
+    )  # fmt: skip
+
+
+def _labels_of_items(answers: Answers, items: Bools) -> Answers:
+    """The labels of some items; all items are kept."""
+    kept = items[answers.item]
+    return replace(
+        answers, item=answers.item[kept], annotator=answers.annotator[kept], value=answers.value[kept]
     )  # fmt: skip
 
 

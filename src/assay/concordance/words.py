@@ -207,12 +207,22 @@ def judge_comparisons(found: Any) -> list[str]:
             answer += f"{tested} is not that of the test)"
         if row["closer"] == "yes" and row["without"] is None:
             answer += f". A copy of {whose} labels would get the same result"
-        change = f"{_titled(row['title'])} with humans minus that among humans = {_signed_number(row)}"
+        change = f"{_titled(row['title'])} with humans minus that among humans"
+        if row["n"] < _n_among_humans(found, row):
+            change += f" on the {counted(row['n'], 'item')} that it labelled"
+        change += f" = {_signed_number(row)}"
         lines.append(f"{_place(row)}{row['judge']}: {change}; {answer}.")
     if rows.height > MOST_COMPARISONS:
         more = counted(rows.height - MOST_COMPARISONS, "more comparison")
         lines.append(f"The table of differences has {more}{_places(rows, MOST_COMPARISONS)}.")
     return lines
+
+
+def _n_among_humans(found: Any, row: Mapping[str, Any]) -> int:
+    """The items with labels of two humans, of the criterion and group of a difference."""
+    same = [pl.col(name).eq_missing(pl.lit(row[name])) for name in ("criterion", "group", "coefficient")]
+    among = found.table.filter(pl.col("who") == "human pairs", pl.col("first") == "another human", *same)
+    return int(among["n"].max() or 0)
 
 
 def family_sentences(found: Any) -> list[str]:
@@ -386,7 +396,7 @@ def group_sentences(found: Any) -> list[str]:
         if row["p"] is None:
             lines.append(f"{start}{pair}: not tested, {row['reason']} ({distances}).")
         elif row["significant"]:
-            more = "disagree with each other significantly more than among themselves"
+            more = "disagree with each other significantly more than among themselves, beyond differences in care"
             lines.append(f"{start}{pair} {more}: {distances} ({_adjusted_p(found.groups, row)}).")
         else:
             less = "no significant difference between disagreement with each other and among themselves"

@@ -6,6 +6,7 @@ formulas are in `difference`, the arrays in `checked`, the differences of system
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, field, replace
@@ -45,7 +46,9 @@ from assay.estimation.result import Exclusion, Result, Run, fingerprint_with
 from assay.estimation.statistic import Bools, Floats, Ints
 from assay.reporting import pictures
 from assay.reporting.tables import decimals
+from assay.statistics.clusters import dependence
 from assay.statistics.guard import Guard
+from assay.statistics.words import dependent_items
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -68,6 +71,9 @@ SKEWED, MANY = 2.0, 100
 """A caution is printed for unbounded numbers with a larger skewness and fewer labelled items than these: the 95%
 interval covers .90 to .915 at 30 items of skewness 2.6, and .92 to .935 at 100."""
 
+
+MOST_PAIRS = 45
+"""Pairs of systems that are checked for dependent sources."""
 
 _APART = (("strata", "clusters"), ("strata", "probabilities"), ("contrast", "by"))
 """Options that exclude each other."""
@@ -401,7 +407,7 @@ def estimate(labels: Annotations | Chunks, settings: EstimateSettings) -> Correc
     cautions = (
         *cautions, *_annotator_cautions(checks, settings), *_missing_cautions(checks, n_gone, settings),
         *_match_cautions(labels, checks, judges, settings),
-        *_choice_cautions(labels, judges),
+        *_choice_cautions(labels, judges), *_dependent_sources(checks, settings),
     )  # fmt: skip
     facts = {
         "items": checks.n_all, "excluded": n_gone or None, "labelled": checks.n,
@@ -427,6 +433,34 @@ def _choice_cautions(labels: Annotations | Chunks, judges: Sequence[str]) -> lis
     """Return a caution if other judges or prompts than the named ones were tried: the best of them is optimistic."""
     tried = max(labels.reading.tried, len(labels.judges))
     return choice_caution(tried, len(judges), "the interval is too narrow", "report all settings")
+
+
+def _dependent_sources(checks: SpotChecks, settings: EstimateSettings) -> list[str]:
+    """A caution if human labels of sources depend on one another within documents that are not named as clusters."""
+    if settings.contrast is None or settings.sources is None or checks.cluster is not None or checks.n < 2:
+        return []
+    items = _table_of(checks, settings.contrast).items
+    system, source = (items[name].cast(pl.String) for name in (settings.contrast, settings.sources))
+    # The columns of the sources: those with one value for all outputs of a source.
+    own = [name for name in items.columns if name not in ("item", settings.contrast, settings.sources)]
+    counts = items.group_by(settings.sources, maintain_order=True).agg(pl.col(own).n_unique())
+    about = items.group_by(settings.sources, maintain_order=True).first()
+    kept = [name for name in own if (counts[name] == 1).all()]
+    about = about.select(pl.col(settings.sources).cast(pl.String).alias("item"), *kept)
+    place = {name: i for i, name in enumerate(about["item"].to_list())}
+    unit = np.array([place[name] for name in source.to_list()])[checks.position]
+    mine = np.array(system.fill_null("").to_list())[checks.position]
+    names, found = sorted(set(mine.tolist()) - {""}), []
+    human = np.bincount(checks.row, checks.y, checks.n) / np.bincount(checks.row, minlength=checks.n)
+    for a, b in itertools.islice(itertools.combinations(names, 2), MOST_PAIRS):
+        part, here = np.zeros(about.height), np.isin(mine, (a, b))
+        for name, sign in ((a, 1.0), (b, -1.0)):
+            y = human[mine == name]
+            part += np.bincount(unit[mine == name], sign * (y - y.mean()) / len(y), about.height)
+        part[np.bincount(unit[here], minlength=about.height) == 0] = np.nan
+        if (effect := dependence(part, about)) is not None:
+            found.append(effect)
+    return [dependent_items(max(found, key=lambda effect: effect.design))] if found else []
 
 
 def _match_cautions(

@@ -9,7 +9,7 @@ studies.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -18,7 +18,7 @@ import polars as pl
 from scipy.special import ndtri, stdtr, stdtrit
 
 from assay.data.annotations import Annotations, Repeats, digest_of_columns
-from assay.data.ratings import Ratings
+from assay.data.ratings import Ratings, cluster_codes
 from assay.data.scales import Scale
 from assay.data.vote_sides import align_sides
 from assay.errors import DataError, DesignError, counted, listing, unknown
@@ -37,8 +37,10 @@ from assay.estimation.intervals import (
 )
 from assay.estimation.options import Settings, level_option, option, question_of_two
 from assay.estimation.result import Result, Run, fingerprint_with
-from assay.estimation.statistic import Bools, Floats
+from assay.estimation.statistic import Bools, Floats, Ints
+from assay.statistics.clusters import ClusteredSum, dependence, design_effect
 from assay.statistics.means import WelchDifference
+from assay.statistics.words import dependent_items
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -71,6 +73,12 @@ class DriftSettings(Settings):
     text: str | None = option(
         None, "Item column with the text.", details="Default: 'text' if both runs have it; else items with the same "
         "id are assumed to have the same text, and a note reports this.",
+        first=True,
+    )  # fmt: skip
+    clusters: str | None = option(
+        None, "Item column of clusters of items, such as documents.",
+        details="If labels of one document are assumed independent, a change is significant in up to half of the "
+        "comparisons of equal runs.",
         first=True,
     )  # fmt: skip
     repeats: Repeats = option("error", "How to combine repeated labels.")
@@ -171,10 +179,11 @@ def drift(before: Annotations, after: Annotations, settings: DriftSettings) -> D
             f"the runs are on different scales ({old.scale.spec}; {new.scale.spec}); read both with one scale=..."
         )
     key = _key(old, new, settings)
-    pairs = _pair_anchors(anchor.labels_by(key), new.labels_by(key))
-    found, n, reason = _changes(old.labels_by(key), new.labels_by(key), pairs, _span(old), settings)
+    cluster_of = _clusters_of([old, new, anchor], key, settings)
+    pairs = _pair_anchors(anchor.labels_by(key), new.labels_by(key), cluster_of)
+    found, n, reason = _changes(old.labels_by(key), new.labels_by(key), pairs, cluster_of, _span(old), settings)
     same = settings.anchors is None and len(pairs.x) == len(old.value) == len(new.value)
-    doubt = None if same else reason or _check_anchors(new, pairs, key)
+    doubt = None if same else reason or _check_anchors(new, pairs, key, cluster_of)
     if doubt is not None:
         found[SYSTEM] = missing(doubt)
     people, counts = _agreement_changes(old, new, anchor, pairs, key, settings)
@@ -189,7 +198,10 @@ def drift(before: Annotations, after: Annotations, settings: DriftSettings) -> D
         old.fingerprint, after=new.fingerprint, anchors=None if settings.anchors is None else anchor.fingerprint
     )
     facts = {"before": len(old.value), "after": len(new.value), "anchors": len(pairs.x)}
-    run = Run("drift", settings, data, facts, "", exclusions, tuple(notes))
+    if pairs.cluster is not None:
+        facts["clusters"] = len(np.unique(pairs.cluster))
+    cautions = _dependent_anchors(new, pairs, key)
+    run = Run("drift", settings, data, facts, "", exclusions, tuple(notes), cautions)
     return Drift(found, n, _changed_columns(old, new), doubt, run)
 
 
@@ -254,11 +266,40 @@ def _run_of(labels: Annotations, which: str, settings: DriftSettings) -> ScoredR
     people: dict[str, list[float]] = {}
     for i, v in zip(answers.item[~mine].tolist(), answers.value[~mine].tolist(), strict=True):
         people.setdefault(names[i], []).append(float(v))
-    data = fingerprint_with(ratings.fingerprint, **digest_of_columns(labels, settings.text))
+    data = fingerprint_with(ratings.fingerprint, **digest_of_columns(labels, settings.text, settings.clusters))
     return ScoredRun(
         wanted, labels, ratings.scale, [names[i] for i in answers.item[mine].tolist()],
         answers.value[mine].astype(float), people, data, answers.categories, ratings.exclusions,
     )  # fmt: skip
+
+
+def _clusters_of(runs: Sequence[ScoredRun], key: str, settings: DriftSettings) -> dict[str, int] | None:
+    """The cluster of each item, or text, of all runs; None without clusters."""
+    declared = {run.table.reading.clusters for run in runs}
+    if settings.clusters is None or (
+        settings.clusters in declared and any(settings.clusters not in run.table.items.columns for run in runs)
+    ):
+        return None  # a study declares its documents, and the other run does not have them
+    found: dict[str, str] = {}
+    for run in runs:
+        cluster_codes(run.table, settings.clusters)  # refuses an unknown column and items without a cluster
+        column = run.table.items[run.table.column_name(settings.clusters)].cast(pl.String).to_list()
+        named = dict(zip(run.table.items["item"].to_list(), column, strict=True))
+        found |= {name: named[item] for name, item in zip(run.keys(key), run.item, strict=True)}
+    place = {name: i for i, name in enumerate(sorted(set(found.values())))}
+    return {name: place[cluster] for name, cluster in found.items()}
+
+
+def _dependent_anchors(new: ScoredRun, pairs: AnchorPairs, key: str) -> tuple[str, ...]:
+    """A caution if the changes of labels depend on one another within documents that are not named as clusters."""
+    if pairs.cluster is not None or len(pairs.x) < LEAST_ANCHORS:
+        return ()
+    d, keys = dict(zip(pairs.names, pairs.d - pairs.d.mean(), strict=True)), new.keys(key)
+    part = dict(zip(new.item, [d.get(name, math.nan) for name in keys], strict=True))
+    items = new.table.items
+    each = np.array([part.get(item, math.nan) for item in items["item"].to_list()])
+    effect = dependence(each, items, (key, *new.table.reading.left_out))
+    return () if effect is None else (dependent_items(effect),)
 
 
 def _same_codes(*runs: ScoredRun) -> list[ScoredRun]:
@@ -297,6 +338,7 @@ class AnchorPairs:
     names: list[str]
     x: Floats
     y: Floats
+    cluster: Ints | None = None
 
     @property
     def d(self) -> Floats:
@@ -304,16 +346,29 @@ class AnchorPairs:
         return np.asarray(self.y - self.x)
 
 
-def _pair_anchors(old: dict[str, float], new: dict[str, float]) -> AnchorPairs:
+def _pair_anchors(old: dict[str, float], new: dict[str, float], cluster_of: dict[str, int] | None) -> AnchorPairs:
     names = sorted(old.keys() & new.keys())
-    return AnchorPairs(names, np.array([old[k] for k in names]), np.array([new[k] for k in names]))
+    x, y = (np.array([run[k] for k in names]) for run in (old, new))
+    return AnchorPairs(names, x, y, _codes(names, cluster_of))
+
+
+def _codes(names: Sequence[str], cluster_of: dict[str, int] | None) -> Ints | None:
+    """The cluster of each of these, numbered from 0."""
+    if cluster_of is None:
+        return None
+    return np.unique(np.array([cluster_of[k] for k in names], dtype=np.int64), return_inverse=True)[1].reshape(-1)
 
 
 # -- changes -------------------------------------------------------------------------------------------------
 
 
 def _changes(
-    old: dict[str, float], new: dict[str, float], pairs: AnchorPairs, ends: float | None, settings: DriftSettings
+    old: dict[str, float],
+    new: dict[str, float],
+    pairs: AnchorPairs,
+    cluster_of: dict[str, int] | None,
+    ends: float | None,
+    settings: DriftSettings,
 ) -> tuple[dict[str, Estimate], dict[str, int], str | None]:
     """The judge drift, the total change and the system change; the reason if drift is not estimable."""
     level, n = settings.confidence, len(pairs.x)
@@ -327,9 +382,10 @@ def _changes(
         phi[at] += sign * (np.array(list(run.values())) - mean) / len(run)
     value = float(means[1] - means[0])
     if old.keys() == new.keys() and n == len(old) and not np.ptp(pairs.d) > SAME * max(1.0, abs(value)):
-        whole = _mean_of_pairs(pairs.d, level)
+        whole = _mean_of_pairs(pairs.d, level, pairs.cluster)
     else:
-        whole = _mean_estimate(value, phi, level, min(len(old), len(new)))
+        smaller = min(_n_units(run, cluster_of) for run in (old, new))
+        whole = _mean_estimate(value, phi, level, smaller, _codes(names, cluster_of))
     if n < LEAST_ANCHORS:
         what = (
             "no text was labelled in both runs"
@@ -340,36 +396,52 @@ def _changes(
         none = missing(reason)
         return {JUDGE: none, FLIPS: none, WHOLE: whole, SYSTEM: none}, counts, reason
     d = pairs.d
-    labels = np.unique(np.concatenate([pairs.x, pairs.y]))
-    if len(labels) <= 2 and ends is not None:
-        low_label, span = (labels[0], float(np.ptp(labels))) if len(labels) == 2 else (labels[0] - 1, 1.0)
-        judge: Estimate = tango(pairs.x > low_label, pairs.y > low_label, span, level)
-    elif (d != 0).sum() < FEW_OFF and ends is not None:
-        judge = few_changed(d, ends, level)
-    else:
-        judge = _mean_of_pairs(d, level)
+    judge = _judge_drift(pairs, ends, level)
     flipped = float((d != 0).mean())
-    low, high = (float(v) for v in wilson(np.array(flipped), n, level))
+    known = n / design_effect((d != 0).astype(float), pairs.cluster)
+    low, high = (float(v) for v in wilson(np.array(flipped), known, level))
     rest = phi.copy()
     rest[[place[k] for k in pairs.names]] -= (d - d.mean()) / n
     remainder = value - float(d.mean())
     if np.abs(rest).max() < SAME and abs(remainder) < SAME:
         system: Estimate = missing("both runs have the same texts, so the total change is judge drift")
     else:
-        system = _mean_estimate(remainder, rest, level, n)
+        n_units = _n_units(pairs.names, cluster_of)
+        system = _mean_estimate(remainder, rest, level, n_units, _codes(names, cluster_of))
     return {JUDGE: judge, FLIPS: wilson_estimate(flipped, low, high, n), WHOLE: whole, SYSTEM: system}, counts, None
 
 
-def _mean_of_pairs(d: Floats, level: float) -> Estimate:
+def _judge_drift(pairs: AnchorPairs, ends: float | None, level: float) -> Estimate:
+    """The mean change on anchors: of a share by Tango's interval, else with a t interval if enough labels changed."""
+    d, labels = pairs.d, np.unique(np.concatenate([pairs.x, pairs.y]))
+    effect, n_clusters = design_effect(d, pairs.cluster), len(d if pairs.cluster is None else np.unique(pairs.cluster))
+    if n_clusters < LEAST_ANCHORS:
+        return without_interval(float(d.mean()), _too_few(n_clusters))
+    if len(labels) <= 2 and ends is not None:
+        low_label, span = (labels[0], float(np.ptp(labels))) if len(labels) == 2 else (labels[0] - 1, 1.0)
+        return tango(pairs.x > low_label, pairs.y > low_label, span, level, effect)
+    if (d != 0).sum() < FEW_OFF * effect and ends is not None:
+        return few_changed(d, ends, level, effect)
+    return _mean_of_pairs(d, level, pairs.cluster)
+
+
+def _mean_of_pairs(d: Floats, level: float, cluster: Ints | None = None) -> Estimate:
     """The mean change with a t interval; if all items changed by the same amount, with the sign test."""
-    n, value = len(d), float(d.mean())
+    value, n = float(d.mean()), len(d if cluster is None else np.unique(cluster))
     if np.ptp(d) > SAME * max(1.0, abs(value)):
-        return _mean_estimate(value, (d - value) / n, level, n)
+        return _mean_estimate(value, (d - value) / len(d), level, n, cluster)
     return same_everywhere(value, n, 2.0 ** (1 - n), level) if value else without_interval(value, "no item changed")
 
 
-def _mean_estimate(value: float, phi: Floats, level: float, n: int) -> Estimate:
-    """A mean with a t interval from the contribution of each item to its error."""
+def _mean_estimate(value: float, phi: Floats, level: float, n: int, cluster: Ints | None = None) -> Estimate:
+    """A mean with a t interval from the contribution of each item, or cluster, to its error; n units are in the
+    smaller sample."""
+    if cluster is not None:
+        size, phi = np.bincount(cluster).astype(float), np.bincount(cluster, phi).astype(float)
+        if n < LEAST_ANCHORS:
+            return without_interval(value, _too_few(n))
+        # Clusters of unequal size: as many as equal ones would be (Carter, Schnepel & Steigerwald 2017).
+        n = max(min(n, math.floor((size**2).sum() ** 2 / (size**4).sum() + 1e-9)), 2)
     error = math.sqrt(float(phi @ phi) * n / max(n - 1, 1))
     if not error > SAME * max(1.0, abs(value)):
         return without_interval(value, "it is the same without any item, so that no interval can be estimated")
@@ -384,6 +456,15 @@ def _mean_estimate(value: float, phi: Floats, level: float, n: int) -> Estimate:
     return EstimateByRule(value, *ends(level), error, ends=ends, test=test)
 
 
+def _n_units(names: Iterable[str], cluster_of: dict[str, int] | None) -> int:
+    """The number of items, or of their clusters."""
+    return len(set(names) if cluster_of is None else {cluster_of[name] for name in names})
+
+
+def _too_few(n_clusters: int) -> str:
+    return f"{counted(n_clusters, 'cluster')}; {LEAST_ANCHORS} are required"
+
+
 def _span(run: ScoredRun) -> float | None:
     """The largest possible change of a label; None for unbounded numbers."""
     if run.scale.bounds is not None:
@@ -391,14 +472,14 @@ def _span(run: ScoredRun) -> float | None:
     return 1.0 if run.categories is not None else None
 
 
-def few_changed(d: Floats, span: float, level: float) -> EstimateByRule:
+def few_changed(d: Floats, span: float, level: float, effect: float = 1.0) -> EstimateByRule:
     """The mean change if very few labels changed: the shares of increased and decreased labels, times the largest
     change.
 
     The ends are from Wilson's intervals of both shares. The interval always has a width, and is wider than that of a
-    mean.
+    mean. A design effect of clusters divides the number of items.
     """
-    n, up, down = len(d), float((d > 0).mean()), float((d < 0).mean())
+    n, up, down = len(d) / effect, float((d > 0).mean()), float((d < 0).mean())
     value = float(d.mean())
 
     def ends(at: float) -> tuple[float, float]:
@@ -408,10 +489,13 @@ def few_changed(d: Floats, span: float, level: float) -> EstimateByRule:
     return EstimateByRule(value, *ends(level), float(d.std()) / math.sqrt(n), ends=ends)
 
 
-def tango(before: Bools, after: Bools, span: float, level: float) -> EstimateByRule:
-    """The change of a share of the same items: Tango's (1998) score interval, also for few or no changed labels."""
-    n = len(before)
-    up, down = float((after & ~before).sum()), float((before & ~after).sum())
+def tango(before: Bools, after: Bools, span: float, level: float, effect: float = 1.0) -> EstimateByRule:
+    """The change of a share of the same items: Tango's (1998) score interval, also for few or no changed labels.
+
+    A design effect of clusters divides all counts.
+    """
+    n = len(before) / effect
+    up, down = float((after & ~before).sum()) / effect, float((before & ~after).sum()) / effect
     value = (up - down) / n
 
     def ends(at: float) -> tuple[float, float]:
@@ -422,7 +506,7 @@ def tango(before: Bools, after: Bools, span: float, level: float) -> EstimateByR
     return EstimateByRule(span * value, *ends(level), error, ends=ends)
 
 
-def _tango_end(up: float, down: float, n: int, z: float) -> float:
+def _tango_end(up: float, down: float, n: float, z: float) -> float:
     """The difference at which the score statistic is z, by bisection: it decreases with the difference."""
 
     def score(delta: float) -> float:
@@ -440,21 +524,22 @@ def _tango_end(up: float, down: float, n: int, z: float) -> float:
     return (low + high) / 2
 
 
-def _check_anchors(new: ScoredRun, pairs: AnchorPairs, key: str) -> str | None:
+def _check_anchors(new: ScoredRun, pairs: AnchorPairs, key: str, cluster_of: dict[str, int] | None) -> str | None:
     """How anchors differ from the other texts of the later run, if they are not a random sample; else None."""
     anchors = set(pairs.names)
     keys = new.keys(key)
     mine = np.array([k in anchors for k in keys])
     if mine.all() or not mine.any():
         return None
+    cluster = _codes(keys, cluster_of)
     means = (new.value[mine].mean(), new.value[~mine].mean())
     text = f"the judge's mean label is {means[0]:.3g} on anchors and {means[1]:.3g} on the other texts"
-    tested = [(_two_means(new.value[mine], new.value[~mine]), text)]
+    tested = [(_two_means(new.value, mine, cluster), text)]
     if key != "item":
         long = np.array([len(k) for k in keys], dtype=float)
         own, other = long[mine], long[~mine]
         text = f"anchors have {own.mean():.0f} characters on average, the other texts {other.mean():.0f}"
-        tested.append((_two_means(own, other), text))
+        tested.append((_two_means(long, mine, cluster), text))
     at = {item: i for i, item in enumerate(new.table.items["item"].to_list())}
     rows = [at[i] for i in new.item]
     for name in new.table.items.columns[1:]:
@@ -464,9 +549,8 @@ def _check_anchors(new: ScoredRun, pairs: AnchorPairs, key: str) -> str | None:
             there = np.isfinite(x)
             if (mine & there).sum() > 2 and (~mine & there).sum() > 2:
                 a, b = x[mine & there], x[~mine & there]
-                tested.append(
-                    (_two_means(a, b), f"the mean of '{name}' is {a.mean():.3g} on anchors, {b.mean():.3g} elsewhere")
-                )
+                p = _two_means(x[there], mine[there], None if cluster is None else cluster[there])
+                tested.append((p, f"the mean of '{name}' is {a.mean():.3g} on anchors, {b.mean():.3g} elsewhere"))
     p, text = min(tested)
     if p * len(tested) >= REFUSED:
         return None
@@ -476,9 +560,12 @@ def _check_anchors(new: ScoredRun, pairs: AnchorPairs, key: str) -> str | None:
     )
 
 
-def _two_means(x: Floats, y: Floats) -> float:
-    """Welch's two-sided p."""
-    return 1.0 if min(len(x), len(y)) < 2 else WelchDifference.of(x, y).p()
+def _two_means(x: Floats, here: Bools, cluster: Ints | None) -> float:
+    """The two-sided p of equal means here and elsewhere: Welch's, or robust to clusters."""
+    if min(here.sum(), (~here).sum()) < 2:
+        return 1.0
+    found = WelchDifference.of(x[here], x[~here]) if cluster is None else ClusteredSum.difference(x, here, cluster)
+    return found.p()
 
 
 # -- agreement with humans -------------------------------------------------------------------------------------
@@ -494,6 +581,7 @@ def _agreement_changes(
         return {}, {}
     given = [labels[pairs.names[i]] for i in at]
     both = [run[at] for run in (pairs.x, pairs.y)]
+    cluster = None if pairs.cluster is None else np.unique(pairs.cluster[at], return_inverse=True)[1].reshape(-1)
     close = [
         np.array([np.mean([a == v for a in each]) for each, v in zip(given, run, strict=True)])
         if not old.scale.ordered
@@ -501,13 +589,16 @@ def _agreement_changes(
         for run in both
     ]
     d = close[1] - close[0]
-    found: dict[str, Estimate] = {AGREEMENT: _mean_of_pairs(d, settings.confidence)}
-    ratios = _ratio_changes(given, both, numeric=old.scale.ordered, level=settings.confidence)
+    found: dict[str, Estimate] = {AGREEMENT: _mean_of_pairs(d, settings.confidence, cluster)}
+    ratios = _ratio_changes(given, both, cluster, numeric=old.scale.ordered, level=settings.confidence)
     return found | ratios, dict.fromkeys((AGREEMENT, *ratios), len(at))
 
 
-def _ratio_changes(given: list[list[float]], runs: list[Floats], *, numeric: bool, level: float) -> dict[str, Estimate]:
-    """R = A(judge, humans) / A(humans, humans), before, after and its change, with the jackknife over items.
+def _ratio_changes(
+    given: list[list[float]], runs: list[Floats], cluster: Ints | None, *, numeric: bool, level: float
+) -> dict[str, Estimate]:
+    """R = A(judge, humans) / A(humans, humans), before, after and its change, with the jackknife over items or
+    clusters.
 
     A = 1 − observed / expected squared distance, expected from labels of different items. The distance of categories is
     0 or 1.
@@ -517,10 +608,17 @@ def _ratio_changes(given: list[list[float]], runs: list[Floats], *, numeric: boo
         return {}
     values = np.unique(np.concatenate([*map(np.array, given), *runs]))
     sums = np.array([_moments_of(given[i], [run[i] for run in runs], values, numeric=numeric) for i in several])
+    if cluster is not None:
+        _, code = np.unique(cluster[several], return_inverse=True)
+        by_cluster = np.zeros((int(code.max()) + 1, sums.shape[1]))
+        np.add.at(by_cluster, code.reshape(-1), sums)
+        sums = by_cluster
+        if len(sums) < LEAST_ANCHORS:
+            return {}
     total = sums.sum(axis=0)
     k = 1 if numeric else len(values)
     whole, without = _agreement_ratio(total[None], k)[0], _agreement_ratio(total - sums, k)
-    n = len(several)
+    n = len(sums)
     names, columns = (R_BEFORE, R_AFTER, R_CHANGE), np.array([[1, 0], [0, 1], [-1, 1]])
     found: dict[str, Estimate] = {}
     for name, weights in zip(names, columns, strict=True):

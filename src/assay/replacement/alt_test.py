@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import numpy as np
 import polars as pl
-from scipy.special import chdtrc
 
 from assay.data.annotations import Annotations
 from assay.data.chunked.chunks import Chunks
@@ -33,6 +32,7 @@ from assay.replacement.limitations import Limitation, limitations_of
 from assay.replacement.panel import AltTestSettings, AltTestTable, human_agreement, labels_of
 from assay.replacement.studies import SampleSize
 from assay.reporting import pictures
+from assay.statistics.clusters import CHANCE, DocumentEffect, largest_effect
 from assay.statistics.copies import find_weakest
 from assay.statistics.item_agreement import ItemLevelAgreement
 from assay.statistics.panels import ConstantBaseline, PairwiseScore, Panel
@@ -336,8 +336,7 @@ class AltTest(Result):
         each = [effect for name, codes in groups.items() if (effect := self._effect_of(codes, name)) is not None]
         of_ids = None if stem is None else self._effect_of(stem.astype(np.int64), "")
         tried = len(groups) + (of_ids is not None)
-        found = [one for one in each if one.p < CHANCE / tried]
-        best = max(found, key=lambda effect: effect.design, default=None)
+        best = largest_effect(each, tried)
         if of_ids is not None and of_ids.p >= CHANCE / tried:
             of_ids = replace(of_ids, by_chance=True)
         known = of_ids is not None and not of_ids.by_chance
@@ -568,36 +567,6 @@ def scale_use_of(panel: Panel, judge: Floats, part: Ints) -> ScaleUse | None:
     together = 2 * math.sqrt(v_judge * v_people) / (v_judge + v_people + squared)
     return ScaleUse(math.sqrt(v_judge / v_people), math.sqrt(squared), together)
 
-
-@dataclass(frozen=True)
-class DocumentEffect:
-    """The effect of shared prefixes of item ids, or values of an item column, if items are assumed independent.
-
-    Attributes
-    ----------
-    n_stems, n_items : int
-    design : float
-        The variance of the comparison with annotators over that of independent items.
-    column : str
-        The item column, such as that of documents; empty for prefixes of item ids.
-    by_chance : bool
-        Whether an effect of this size is not significant.
-    """
-
-    n_stems: int
-    n_items: int
-    design: float
-    column: str = ""
-    by_chance: bool = False
-
-    @property
-    def p(self) -> float:
-        """The p-value of no effect: χ² of the number of groups minus one."""
-        return float(chdtrc(self.n_stems - 1, self.design * (self.n_stems - 1)))
-
-
-CHANCE = 0.05
-"""Probability up to which an effect of groups of items is not one of chance; for all item columns together."""
 
 FEW_CLUSTERS = 20
 """With fewer clusters the level of the verdict depends on their correlation; see docs/type-one-error.md."""

@@ -22,11 +22,10 @@ from assay.data.annotations import Annotations, Answers, Repeats
 from assay.data.chunked.chunks import Chunks
 from assay.data.columns import Reading
 from assay.data.names import NameParts, Names, common_suffix, factorize, stems
-from assay.data.ratings import Ratings, level_codes
+from assay.data.ratings import Ratings
 from assay.data.scales import Label, Preference, Scale
 from assay.data.sides import PAIR_OF
 from assay.data.structure.groups import LEAST_HELD, copied_items
-from assay.data.structure.role_names import ENDS_IN_ID, plain_name
 from assay.errors import DataError, DesignError, listing, unknown, unknown_judge
 from assay.estimation.intervals import Estimate, missing
 from assay.estimation.options import IntervalSettings, Limits, Method, Settings, option, short
@@ -36,6 +35,7 @@ from assay.estimation.statistic import Bools, Floats, Ints
 from assay.similarity.protocol import Similarity
 from assay.similarity.registry import FOR_HELP, similarity_named
 from assay.statistics.categories import Alpha, Together
+from assay.statistics.clusters import grouped_items
 from assay.statistics.copies import Groups, Labels, find_groups
 from assay.statistics.panels import AlignmentScore, Panel, majority_without, make_score
 from assay.statistics.strata import Known, Stratification, all_strata, known_columns, numbers_of_ids, strata_of_order
@@ -332,9 +332,6 @@ this number."""
 MOST_NAMES = 2_000_000
 """Item ids of a folder that are searched for shared parts: one second of work."""
 
-LEAST_GROUPS = 10
-"""Values of an item column from which it can name documents, patients or other groups of dependent items."""
-
 NEED_MEMORY = ("normalise", "expert", "gold", "quality", "clusters", "balance")
 """Options that require the whole table in memory."""
 
@@ -553,18 +550,8 @@ class AltTestTable:
 
     @cached_property
     def grouped_items(self) -> Mapping[str, Ints]:
-        """The groups of items that share a value of an item column, such as a document or a patient: (items,) each.
-
-        Numbers are no groups, unless their name is that of ids.
-        """
-        found: dict[str, Ints] = {}
-        for one in () if self.about is None else self.about.iter_columns():
-            if one.name in ("item", PAIR_OF, *self.reading.left_out) or one.dtype.is_nested() or one.null_count():
-                continue
-            grouped = LEAST_GROUPS <= one.n_unique() <= len(one) / 2
-            if grouped and (not one.dtype.is_numeric() or ENDS_IN_ID.search(plain_name(one.name))):
-                found[one.name] = level_codes(one)
-        return found
+        """The groups of items that share a value of an item column: (items,) each."""
+        return grouped_items(self.about, (PAIR_OF, *self.reading.left_out))
 
     @cached_property
     def _pairs_of(self) -> pl.Series | None:

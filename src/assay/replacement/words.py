@@ -15,6 +15,8 @@ from assay.errors import counted, listing
 from assay.estimation.intervals import Estimate, partial_conjunction
 from assay.replacement.decision import FACTS, FEWEST, NO_AGREEMENT, Reason, Verdict
 from assay.reporting.tables import estimated, interval, number, p_value, said, signed
+from assay.statistics.clusters import LARGE_EFFECT
+from assay.statistics.words import document_effect as document_effect
 
 AltTest: TypeAlias = Any
 """`assay.replacement.alt_test.AltTest`. The results import this file, so that it does not import them."""
@@ -22,7 +24,6 @@ AltTest: TypeAlias = Any
 AltTestBy: TypeAlias = Any
 JudgeComparison: TypeAlias = Any
 SampleSize: TypeAlias = Any
-DocumentEffect: TypeAlias = Any
 
 LABELS: Mapping[Verdict, str] = {
     "replace": "Replace", "do_not_replace": "Do not replace", "mixed": "Mixed", "undecided": "Undecided",
@@ -34,9 +35,6 @@ MORE_ITEMS_HELP: tuple[Reason, ...] = (
     "comparison_undecided", "item_level_agreement_undecided", "agreement_ratio_undecided",
 )  # fmt: skip
 """Reasons that more items by the same annotators can remove, so that a sample size is estimated."""
-
-LARGE_EFFECT = 1.2
-"""A design effect from which a caution is printed: standard errors that ignore it are 10% too small."""
 
 _TESTS = {
     "t": "paired t-tests",
@@ -471,19 +469,6 @@ def sample_size(test: AltTest) -> list[str]:
         f"a study of about {found.n_items:,} items by these annotators gives a conclusive verdict (Replace, Do not "
         f"replace or Mixed) with {100 * found.power:g}% probability (80% range: {size_range(found)})"
     ]
-
-
-def document_effect(effect: DocumentEffect) -> str:
-    """Return how many item ids share a prefix, or a value of an item column, and the remedy if it matters."""
-    of, remedy = "item ids share {:,} prefixes", (
-        "Keep the prefix in an item column and name that column with clusters=... (--clusters).")  # fmt: skip
-    if effect.column:
-        of = f"items share {{:,}} values of “{effect.column}”"
-        remedy = f"Set clusters='{effect.column}' (--clusters {effect.column})."
-    shared = f"{effect.n_items:,} {of.format(effect.n_stems)}; design effect {number(effect.design)}"
-    if effect.design < LARGE_EFFECT or effect.by_chance:
-        return f"{shared}{', not significant' if effect.design >= LARGE_EFFECT else ''}."
-    return f"Caution: {shared}, equivalent to {effect.n_items / effect.design:,.0f} independent items. {remedy}"
 
 
 # -- summaries -------------------------------------------------------------------------------------

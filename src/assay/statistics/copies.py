@@ -282,6 +282,16 @@ class PairSums:
         """n and n · c summed over all pairs, whole and without each unit: (2, 1 + units)."""
         return self._sum(slice(None), slice(None))
 
+    def agreement(self, pairs: Bools) -> Floats:
+        """Return the mean of c over these pairs of raters, (pairs,), whole and without each unit: (1 + units,).
+
+        Each pair counts by its items minus one, so that pairs of few items have the same expectation.
+        """
+        counted = pairs & (self.number > 1)
+        number, total = self._sum(counted, np.flatnonzero(counted[self.of_pair]))
+        with np.errstate(divide="ignore", invalid="ignore"):
+            return np.asarray(total / (number - np.count_nonzero(counted)))
+
     def with_rater(self, rater: int) -> Floats:
         """Return the sums over the pairs of a rater: (2, 1 + units)."""
         start, end = np.searchsorted(self._rater_of_change[0], [rater, rater + 1])

@@ -51,7 +51,7 @@ POLICY = "assay.toml"
 _TOP = ("labels", "judge", "read", "verdict", "drift", "estimate")
 """Keys of a policy file, in their order."""
 
-_DRIFT = ("before", "anchors", "most", "text", "judge")
+_DRIFT = ("before", "anchors", "most", "text", "clusters", "judge")
 _BOUNDS = ("at_least", "at_most", "most_half_width")
 _ESTIMATE = ("name", "of", "by", "contrast", "sources", *_BOUNDS, "slices", *(f"difference_{one}" for one in _BOUNDS))
 
@@ -445,8 +445,7 @@ def _drift_check(policy: Mapping[str, Any], labels: Annotations, folder: Path, s
     if most >= 1 and not all(scale.numeric for scale in labels.scales.values()):
         raise DesignError(f"[drift] of the policy: most = {most:g} is of a share; give it as a share, such as 0.05")
     options: dict[str, Any] = {"judge": given.get("judge", policy["judge"]), "judge_after": policy["judge"]}
-    if "text" in given:
-        options["text"] = given["text"]
+    options |= {key: given[key] for key in ("text", "clusters") if key in given}
     if "anchors" in given:
         options["anchors"] = _read(folder / given["anchors"], {**policy, "judge": options["judge"]})
     found = drift(_read(source, {**policy, "judge": options["judge"]}), labels, **DriftSettings.of(options).changed())
@@ -465,7 +464,8 @@ def _drift_check(policy: Mapping[str, Any], labels: Annotations, folder: Path, s
         room = max(most - abs(one.estimate), 0.1 * most)
         needed = math.ceil(found.n[JUDGE] * (half / room) ** 2)
         advice = words.more_anchors(max(needed, found.n[JUDGE] + 1))
-    return GateCheck("drift", status, words.drift_check(one, most), advice, one, found.n[JUDGE])
+    said = " ".join([words.drift_check(one, most), *(f"Caution: {caution}" for caution in found.cautions)])
+    return GateCheck("drift", status, said, advice, one, found.n[JUDGE])
 
 
 def _estimate_checks(

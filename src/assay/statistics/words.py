@@ -1,0 +1,31 @@
+"""The sentences about dependent items, for every question that assumes independent ones."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from assay.reporting.tables import number
+from assay.statistics.clusters import LARGE_EFFECT
+
+
+def document_effect(effect: Any) -> str:
+    """Return how many item ids share a prefix, or a value of an item column, and the remedy if it matters.
+
+    Parameters
+    ----------
+    effect : DocumentEffect
+    """
+    of, remedy = "item ids share {:,} prefixes", (
+        "Keep the prefix in an item column and name that column with clusters=... (--clusters).")  # fmt: skip
+    if effect.column:
+        of = f"items share {{:,}} values of “{effect.column}”"
+        remedy = f"Set clusters='{effect.column}' (--clusters {effect.column})."
+    shared = f"{effect.n_items:,} {of.format(effect.n_stems)}; design effect {number(effect.design)}"
+    if effect.design < LARGE_EFFECT or effect.by_chance:
+        return f"{shared}{', not significant' if effect.design >= LARGE_EFFECT else ''}."
+    return f"Caution: {shared}, equivalent to {effect.n_items / effect.design:,.0f} independent items. {remedy}"
+
+
+def dependent_items(effect: Any) -> str:
+    """Return the same as a caution of a result, which prints the word itself."""
+    return document_effect(effect).removeprefix("Caution: ")
