@@ -19,7 +19,7 @@ from scipy.special import ndtri
 from assay.data.annotations import Annotations, Repeats, digest_of_columns
 from assay.data.chunked.chunks import Chunks
 from assay.data.names import natural
-from assay.data.words import PROVENANCE, choice_caution
+from assay.data.words import PROVENANCE
 from assay.errors import DataError, DesignError, counted, listing, unknown, unknown_judge
 from assay.estimates import words
 from assay.estimates.checked import (
@@ -41,7 +41,7 @@ from assay.estimates.rogan_gladen import true_shares
 from assay.estimates.severity import RatedOutputs, SeverityFit, shares_words
 from assay.estimation.intervals import Estimate, EstimateByRule, adjust_p, missing
 from assay.estimation.options import Adjustment, Raters, Settings, level_option, option, question, seed_option
-from assay.estimation.result import Exclusion, Result, Run, fingerprint_with
+from assay.estimation.result import Exclusion, Result, Run, choice_caution, fingerprint_with
 from assay.estimation.statistic import Bools, Floats, Ints
 from assay.reporting import pictures
 from assay.reporting.tables import decimals

@@ -20,11 +20,10 @@ from scipy.special import chdtrc
 from assay.data.annotations import Annotations
 from assay.data.chunked.chunks import Chunks
 from assay.data.columns import PART, PARTS
-from assay.data.words import choice_caution, development_items
 from assay.errors import DesignError, counted
 from assay.estimation.intervals import Estimate, EstimateByRule, Estimates, adjust_p, missing, partial_conjunction
 from assay.estimation.options import number_in, question, question_of_two
-from assay.estimation.result import Exclusion, Result, Run, json_safe
+from assay.estimation.result import Exclusion, Result, Run, choice_caution, json_safe
 from assay.estimation.statistic import Floats, Ints
 from assay.replacement import decision, studies, words
 from assay.replacement.decision import Reason, Verdict, WinCounts, win_counts
@@ -661,7 +660,7 @@ def tuned_items(labels: Annotations | Chunks, judges: Sequence[str]) -> list[str
         return []
     judged = labels.labels.filter(pl.col("annotator").is_in(list(judges)))["item"].unique()
     part = labels.items.filter(pl.col("item").is_in(judged.implode()))[PART]
-    return development_items(int((part == PARTS[0]).sum()), len(part), labels.reading.study)
+    return words.development_items(int((part == PARTS[0]).sum()), len(part), labels.reading.study)
 
 
 def wrap(found: WinCounts, estimate: Estimates | None = None, domain: str | None = None) -> AltTest:
