@@ -28,6 +28,7 @@ SMALL = {
     "ideas": "20000 100",
     "ideas_coverage": "2 0 1",
     "ideas_texts": "coverage 2",
+    "judge_lead": "--studies 2 --items 20",
     "judging": "50 --rounds 1",
     "planted_judges": "95/5 --studies 1",
     "preference": "--battles 20000 --models 10",

@@ -604,3 +604,13 @@ def test_look_ticks_no_replacement_test_that_would_be_undecided():
     found = assay.look(frame.drop("kind"), judges=["gpt-4o"], scale="1-5")
     assert f"– replacement test (gpt-4o{FEW})" in found.summary()
     assert "alt-test" not in found.summary()
+
+
+def test_look_keeps_a_text_called_comment_as_item_metadata():
+    """Toxicity data call their texts comments; a comment on an answer differs between annotators."""
+    rows = [
+        (f"c{i}", f"text number {i}", f"p{j}", f"I think {i}{j}", 1 + (i + j) % 5) for i in range(40) for j in range(3)
+    ]
+    frame = pl.DataFrame(rows, schema=["comment_id", "comment", "worker", "remark", "toxicity"], orient="row")
+    roles = {one.name: one.kind for one in assay.look(frame).columns}
+    assert (roles["comment"], roles["remark"]) == ("item column", "comment")

@@ -91,3 +91,15 @@ def test_verdicts_caution_of_items_on_which_prompts_were_tuned() -> None:
     found = assay.alt_test(labels, "a", epsilon=0.2)
     assert [one for one in found.cautions if one.startswith("12 of 60 items belong to the development set")]
     assert not assay.alt_test(labels.where(part="test"), "a", epsilon=0.2).cautions
+
+
+def test_settings_tried_include_columns_of_models_that_are_left_out() -> None:
+    made = assay.simulate(n_items=60, n_annotators=3, judges={"gpt-4o": 0.3, "llama-8b": 0.5, "qwen-7b": 0.5}, seed=1)
+    wide = made.labels.pivot("annotator", index="item", values="label")
+    columns = [*made.humans, "gpt-4o"]
+    labels = assay.read(wide, layout="wide", item="item", columns=columns, judges=["gpt-4o"])
+    (caution,) = assay.alt_test(labels, "gpt-4o", epsilon=0.2).cautions
+    assert caution.startswith("3 settings of judges and prompts have labels here.")
+    assert [one for one in assay.estimate(labels, "gpt-4o", sampling="trust").cautions if one.startswith("3 settings")]
+    alone = assay.read(wide.select("item", *columns), layout="wide", item="item", columns=columns, judges=["gpt-4o"])
+    assert not assay.alt_test(alone, "gpt-4o", epsilon=0.2).cautions

@@ -911,38 +911,3 @@ PROVENANCE: Mapping[str, str] = {
     "result applies to items whose labels it has not seen",
 }
 """Where a judge's labels come from; in verdicts, cards and estimates."""
-
-
-def choice_caution(tried: int, named: int, effect: str, instead: str) -> list[str]:
-    """Return a caution if other judges or prompts than the named ones were tried: the best of them is optimistic.
-
-    Parameters
-    ----------
-    tried, named : int
-        Settings of judges and prompts with labels, and those that the result is about.
-    effect, instead : str
-        What is wrong with the result of a chosen one, and what to do instead of choosing.
-    """
-    if tried <= named:
-        return []
-    return [
-        f"{tried} settings of judges and prompts have labels here. If {'this one was' if named == 1 else 'these were'} "
-        f"chosen for {'its result' if named == 1 else 'their results'}, {effect}: choose the judge before its labels "
-        f"are known, or {instead}."
-    ]
-
-
-def development_items(seen: int, n: int, study: str) -> list[str]:
-    """Return that some or all of the judged items belong to the development set of a study or table."""
-    if seen and seen == n:
-        ask = f": assay judge {study} --part test." if study else "."
-        return [
-            f"All {counted(n, 'item')} belong to the development set: prompts were tuned on them, and a verdict on "
-            f"them does not generalize to new items. Query the judges for the test set{ask}"
-        ]
-    if not seen:
-        return []
-    return [
-        f"{seen:,} of {n:,} items belong to the development set: prompts were tuned on them. For a verdict on the test "
-        "set only, use --where part=test or labels.where(part='test')."
-    ]

@@ -19,8 +19,8 @@ from scipy.special import ndtri
 
 from assay.data.annotations import Annotations, Repeats, digest_of_columns
 from assay.data.chunked.chunks import Chunks
-from assay.data.names import natural
-from assay.data.words import PROVENANCE, choice_caution
+from assay.data.names import model_names, natural
+from assay.data.words import PROVENANCE
 from assay.errors import DataError, DesignError, counted, cut_text, listing, unknown, unknown_judge
 from assay.estimates import words
 from assay.estimates.checked import (
@@ -42,7 +42,7 @@ from assay.estimates.rogan_gladen import true_shares
 from assay.estimates.severity import RatedOutputs, SeverityFit, shares_words
 from assay.estimation.intervals import Estimate, EstimateByRule, adjust_p, missing
 from assay.estimation.options import Adjustment, Raters, Settings, level_option, option, question, seed_option
-from assay.estimation.result import Exclusion, Result, Run, fingerprint_with
+from assay.estimation.result import Exclusion, Result, Run, choice_caution, fingerprint_with
 from assay.estimation.statistic import Bools, Floats, Ints
 from assay.reporting import pictures
 from assay.reporting.tables import decimals
@@ -431,7 +431,7 @@ def _unlabelled(labels: Annotations | Chunks, checks: SpotChecks) -> tuple[Exclu
 
 def _choice_cautions(labels: Annotations | Chunks, judges: Sequence[str]) -> list[str]:
     """Return a caution if other judges or prompts than the named ones were tried: the best of them is optimistic."""
-    tried = max(labels.reading.tried, len(labels.judges))
+    tried = max(labels.reading.tried, len({*labels.judges, *model_names(labels.reading.left_out)}))
     return choice_caution(tried, len(judges), "the interval is too narrow", "report all settings")
 
 

@@ -128,6 +128,25 @@ class Run:
         return [*lines, self.signature]
 
 
+def choice_caution(tried: int, named: int, effect: str, instead: str) -> list[str]:
+    """Return a caution if other judges or prompts than the named ones were tried: the best of them is optimistic.
+
+    Parameters
+    ----------
+    tried, named : int
+        Settings of judges and prompts with labels, and those that the result is about.
+    effect, instead : str
+        What is wrong with the result of a chosen one, and what to do instead of choosing.
+    """
+    if tried <= named:
+        return []
+    return [
+        f"{tried} settings of judges and prompts have labels here. If {'this one was' if named == 1 else 'these were'} "
+        f"chosen for {'its result' if named == 1 else 'their results'}, {effect}: choose the judge before its labels "
+        f"are known, or {instead}."
+    ]
+
+
 OTHER_NAMES: Mapping[str, tuple[str, ...]] = {
     "value": ("estimate", "at().estimate"),
     "ci": ("interval(0.95)",),

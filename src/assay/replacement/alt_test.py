@@ -19,11 +19,11 @@ import polars as pl
 from assay.data.annotations import Annotations
 from assay.data.chunked.chunks import Chunks
 from assay.data.columns import PART, PARTS
-from assay.data.words import choice_caution, development_items
+from assay.data.names import model_names
 from assay.errors import DesignError, counted
 from assay.estimation.intervals import Estimate, EstimateByRule, Estimates, adjust_p, missing, partial_conjunction
 from assay.estimation.options import number_in, question, question_of_two
-from assay.estimation.result import Exclusion, Result, Run, json_safe
+from assay.estimation.result import Exclusion, Result, Run, choice_caution, json_safe
 from assay.estimation.statistic import Floats, Ints
 from assay.replacement import decision, studies, words
 from assay.replacement.decision import Reason, Verdict, WinCounts, win_counts
@@ -631,7 +631,7 @@ def table_of(labels: Annotations | Chunks, settings: AltTestSettings) -> AltTest
 
 def choice_cautions(labels: Annotations | Chunks, judges: Sequence[str], settings: AltTestSettings) -> list[str]:
     """Return cautions if the judges can have been chosen by these labels: the best of several, a tuned prompt."""
-    tried = max(labels.reading.tried, len(labels.judges))
+    tried = max(labels.reading.tried, len({*labels.judges, *model_names(labels.reading.left_out)}))
     effect = f"the verdict's error rate is above {settings.alpha:g}"
     instead = "test all of them together (compare_judges; on the command line without --only)"
     return [*choice_caution(tried, len(judges), effect, instead), *tuned_items(labels, judges)]
@@ -643,7 +643,7 @@ def tuned_items(labels: Annotations | Chunks, judges: Sequence[str]) -> list[str
         return []
     judged = labels.labels.filter(pl.col("annotator").is_in(list(judges)))["item"].unique()
     part = labels.items.filter(pl.col("item").is_in(judged.implode()))[PART]
-    return development_items(int((part == PARTS[0]).sum()), len(part), labels.reading.study)
+    return words.development_items(int((part == PARTS[0]).sum()), len(part), labels.reading.study)
 
 
 def wrap(found: WinCounts, estimate: Estimates | None = None, domain: str | None = None) -> AltTest:

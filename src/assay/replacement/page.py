@@ -515,7 +515,8 @@ def _results_by_verdict(tests: Sequence[AltTest]) -> str:
             _range("R", [test.agreement_ratio.estimate for test in mine]),
         ]
         if verdict == "replace":
-            parts.append(f"each of the three tests {_largest_p([test.verdict_tests.p_replace for test in mine])}")
+            largest = p_value(max(test.verdict_tests.p_replace for test in mine)).replace("=", "≤")
+            parts.append(f"each of the three tests {largest}")
         names = listing([str(test.domain).partition("=")[2] for test in mine], 40)
         lines.append(f"{label} on {len(mine)} ({names}; {', '.join(filter(None, parts))})")
     items = _range("", [float(test.n_items) for test in tests], 0)
@@ -534,11 +535,6 @@ def _range(symbol: str, values: Sequence[float], digits: int = 2) -> str:
     low, high = number(min(known), digits), number(max(known), digits)
     text = low if low == high else f"{low} to {high}"
     return f"{symbol} {'=' if low == high else 'from'} {text}" if symbol else text
-
-
-def _largest_p(values: Sequence[float]) -> str:
-    """Return the largest p-value as a limit: *p ≤ 0.012*."""
-    return p_value(max(values)).replace("=", "≤")
 
 
 def _result(test: AltTest) -> str:

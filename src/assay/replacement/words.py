@@ -149,6 +149,22 @@ def tested_annotators(test: AltTest) -> str:
     return "annotators" if tested == compared else f"the {tested} tested of {compared} annotators"
 
 
+def development_items(seen: int, n: int, study: str) -> list[str]:
+    """Return that some or all of the judged items belong to the development set of a study or table."""
+    if seen and seen == n:
+        ask = f": assay judge {study} --part test." if study else "."
+        return [
+            f"All {counted(n, 'item')} belong to the development set: prompts were tuned on them, and a verdict on "
+            f"them does not generalize to new items. Query the judges for the test set{ask}"
+        ]
+    if not seen:
+        return []
+    return [
+        f"{seen:,} of {n:,} items belong to the development set: prompts were tuned on them. For a verdict on the test "
+        "set only, use --where part=test or labels.where(part='test')."
+    ]
+
+
 # -- the three tests -------------------------------------------------------------------------------
 
 
@@ -650,16 +666,14 @@ def _higher_by_ties(found: JudgeComparison) -> list[str]:
     ]  # fmt: skip
     if not others:
         return []
-    each = [f"{name} {_rho_and_ties(test)}" for name, test in [(found.best, best), *others[:3]]]
+    each = [
+        f"{name} ρ = {number(test.advantage_probability.estimate)} with {100 * test.tie_rate:.0f}% ties"
+        for name, test in [(found.best, best), *others[:3]]
+    ]
     return [
         "ρ counts a tie for the judge, so that it does not order judges that tie with the annotators on different "
         f"shares of items: {', '.join(each)}."
     ]
-
-
-def _rho_and_ties(test: AltTest) -> str:
-    """Return ρ and the share of ties of one judge."""
-    return f"ρ = {number(test.advantage_probability.estimate)} with {100 * test.tie_rate:.0f}% ties"
 
 
 def epsilon_curve_summary(found: Any) -> str:

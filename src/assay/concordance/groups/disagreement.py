@@ -254,7 +254,7 @@ def disagreement(labels: Annotations | Chunks, settings: DisagreementSettings) -
 def finer_judges(ratings: Ratings) -> tuple[str, ...]:
     """Return the judges with numbers between those that humans give, such as 2.33: agreement on it is 0 by design.
 
-    The numbers of humans have a smallest step. A judge's label is between them if it is no number of such steps away.
+    The numbers of humans have a smallest step. A label is between them if it is not a whole number of such steps away.
     """
     if not ratings.scale.numeric or ratings.scale.categories is not None or not ratings.humans:
         return ()

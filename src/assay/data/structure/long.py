@@ -206,9 +206,7 @@ class LongSearch(AnnotatorSearch):
             is_judge = name in (self.stated.judges or ())
             kind_, why = ("judge", "listed in judges") if is_judge else ("person", "listed in humans")
             return Role(name, kind_, why, view.examples(), "stated")
-        if kind_ == "comment" and of is not None and key.who not in of:
-            kind_ = "item column"  # the text that is labelled: a comment on an answer differs between annotators
-        if kind_ in ("unknown", "item column") and of is not None:
+        if kind_ in ("unknown", "item column", "comment") and of is not None:  # a text to label can be called comment
             kind_ = "annotator column" if of == (key.who,) else "item column"
             return Role(name, kind_, words.one_value_each(of), view.examples(), of=of)
         if kind_ == "unknown":
