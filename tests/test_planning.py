@@ -302,7 +302,7 @@ def test_power_below_the_required_is_not_rounded_up_to_it():
 
 
 def test_verdicts_of_a_pilot_add_up_with_the_assurance():
-    """All columns of a row are of the same truths: 0.89 beside 0.84 and 0.16 were two averages."""
+    """All columns of a row are of the same truths: 0.89 next to 0.84 and 0.16 were two averages."""
     pilot = assay.simulate(60, 4, seed=5, judges={"m": 0.25}, scale="1-5")
     rows = assay.plan.alt_test([40, 80, 160], pilot=pilot, n_studies=200, epsilon=0.15).table
     conclusive = rows["replace"] + rows["do_not_replace"] + rows["mixed"]

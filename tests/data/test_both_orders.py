@@ -37,7 +37,7 @@ def test_votes_in_both_orders_are_one_of_a_drawn_order() -> None:
         one.where(annotator="ann").labels["order"].to_list() == labels.where(annotator="ann").labels["order"].to_list()
     )
     assert one.resolve_repeats("error").labels.equals(one.labels)
-    # The draw is that of every part of the table, whatever its rows and people's names.
+    # The draw is that of every part of the table, for all rows and people's names.
     part = labels.where(item=["i5", "i10", "i15", "i20"], annotator="gpt").resolve_repeats("error").labels
     assert part["label"].to_list() == judge.filter(pl.col("item").is_in(part["item"].implode()))["label"].to_list()
 

@@ -391,7 +391,7 @@ def test_one_criterion_of_each_file_is_one_question_if_files_match_loosely(tmp_p
 
 
 def test_exports_read_with_a_field_of_their_items_match_loosely(tmp_path: Path):
-    """With ``item="id"``, ids of two exports stayed apart, whatever ``match`` said."""
+    """With ``item="id"``, ids of two exports stayed apart with any ``match``."""
     for name, who, more in (("one.json", "ana", ""), ("two.json", "gpt-4o", ".txt")):
         tasks = [{
             "id": 100 + k, "data": {"id": f"q{k:03d}{more}", "text": f"An answer {k}"},

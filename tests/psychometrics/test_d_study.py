@@ -596,7 +596,7 @@ def test_a_smallest_number_without_an_upper_limit():
         assert rows["high"][0] < 0.6 <= rows["high"][1]
 
 
-def test_many_labels_with_missing_cells_have_quick_intervals_and_say_so(monkeypatch):
+def test_many_labels_with_missing_cells_have_quick_intervals_with_a_caution(monkeypatch):
     monkeypatch.setattr("assay.psychometrics.d_study.MOST_PROJECTED", 1000)
     facets = {"i": "item", "r": "annotator"}
     study = g_study(_kinds(0.2), "i x r", "i", facets=facets, by="kind")

@@ -135,4 +135,4 @@ def test_statements_on_annotators_do_not_depend_on_the_judge() -> None:
         assert len(agree) == 1
         assert len({test.item_agreement.for_people.strata for test in tests}) == 1
         found += agree
-    assert {None, False} & {*found}, "people who hardly agree are among them"
+    assert {None, False} & {*found}, "people who barely agree are among them"

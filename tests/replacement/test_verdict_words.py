@@ -712,7 +712,7 @@ def test_sentences_say_how_many_annotators_are_tested():
     assert words.published_rule(test).endswith(", averaged over the 3 tested of 24 annotators.")
 
 
-def test_crowd_is_told_of_places_of_labels():
+def test_crowd_is_advised_to_use_places_of_labels():
     test = assay.alt_test(crowd(busy=0), "m", epsilon=0.2)
     assert test.reason == "too_few_items_per_annotator"
     advice = card(test).advice

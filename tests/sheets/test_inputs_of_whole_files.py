@@ -345,7 +345,7 @@ def test_a_column_that_no_file_has_is_refused(tmp_path: Path):
     assert assay.read(files, item="id", annotator="worker", label="stars").humans == ("ann", "bob")
 
 
-def test_columns_of_lists_name_nobody_and_numbered_excerpts_are_the_items():
+def test_columns_of_lists_name_no_annotator_and_numbered_excerpts_are_the_items():
     """A codebook's codes in cells next to a column that comes again: the pair identified rows and was asked about."""
     rng = np.random.default_rng(5)
     names = ["anger", "coping", "faith", "family", "hope", "money", "sleep", "work"]

@@ -348,7 +348,7 @@ def corrected_difference(first: SystemMean, second: SystemMean, pairing: SourceP
 def _difference_of_few(
     first: SystemMean, second: SystemMean, between: float, n_people: int, confidence: float
 ) -> EstimateByRule:
-    """The difference of two means of which one has few labels other than its most frequent.
+    """The difference of two means, if few labels of one system differ from its most frequent.
 
     From the ends of each mean, whose intervals are score intervals, and their correlation (Newcombe 1998, method 10;
     Zou & Donner 2008): the distance of the lower end is √(a² + b² − 2rab), a from the first mean to its lower end and b

@@ -35,8 +35,9 @@ from assay.reporting import pictures
 from assay.statistics.clusters import CHANCE, DocumentEffect, largest_effect
 from assay.statistics.copies import find_weakest
 from assay.statistics.item_agreement import ItemLevelAgreement
-from assay.statistics.panels import ConstantBaseline, PairwiseScore, Panel
+from assay.statistics.panels import ConstantBaseline, PairwiseScore, ScaleUse, scale_use_of
 from assay.statistics.wins import TIE, advantage
+from assay.statistics.words import development_items
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -532,42 +533,6 @@ class AltTest(Result):
         return studies.pilot_of_test(self.win_counts)
 
 
-@dataclass(frozen=True)
-class ScaleUse:
-    """How a judge uses a numeric scale, compared with the annotators of the same items, within strata.
-
-    Attributes
-    ----------
-    spread : float
-        Standard deviation of the judge's labels over that of an annotator's.
-    shift : float
-        The root mean square over strata of the judge's mean label minus the annotators'.
-    agreement : float
-        2 √(V_J V_X) / (V_J + V_X + shift²), at most 1: the part of R that is lost by the use of the scale alone. R over
-        it is the judge's validity relative to that of an annotator, if one truth causes the agreement.
-    """
-
-    spread: float
-    shift: float
-    agreement: float
-
-
-def scale_use_of(panel: Panel, judge: Floats, part: Ints) -> ScaleUse | None:
-    """Return the use of the scale by a judge, (items,), within strata; None if labels do not vary."""
-    row = np.flatnonzero(~np.isnan(judge[panel.item]))
-    if not len(row):
-        return None
-    stratum = np.unique(part[panel.item[row]], return_inverse=True)[1]
-    size, values = np.bincount(stratum), (judge[panel.item[row]], panel.value[row])
-    means = [np.bincount(stratum, value) / size for value in values]
-    v_judge, v_people = (float(((v - m[stratum]) ** 2).mean()) for v, m in zip(values, means, strict=True))
-    squared = float(size @ (means[0] - means[1]) ** 2 / len(row))
-    if min(v_judge, v_people) <= 0:
-        return None
-    together = 2 * math.sqrt(v_judge * v_people) / (v_judge + v_people + squared)
-    return ScaleUse(math.sqrt(v_judge / v_people), math.sqrt(squared), together)
-
-
 FEW_CLUSTERS = 20
 """With fewer clusters the level of the verdict depends on their correlation; see docs/type-one-error.md."""
 
@@ -643,7 +608,7 @@ def tuned_items(labels: Annotations | Chunks, judges: Sequence[str]) -> list[str
         return []
     judged = labels.labels.filter(pl.col("annotator").is_in(list(judges)))["item"].unique()
     part = labels.items.filter(pl.col("item").is_in(judged.implode()))[PART]
-    return words.development_items(int((part == PARTS[0]).sum()), len(part), labels.reading.study)
+    return development_items(int((part == PARTS[0]).sum()), len(part), labels.reading.study)
 
 
 def wrap(found: WinCounts, estimate: Estimates | None = None, domain: str | None = None) -> AltTest:

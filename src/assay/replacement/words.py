@@ -149,22 +149,6 @@ def tested_annotators(test: AltTest) -> str:
     return "annotators" if tested == compared else f"the {tested} tested of {compared} annotators"
 
 
-def development_items(seen: int, n: int, study: str) -> list[str]:
-    """Return that some or all of the judged items belong to the development set of a study or table."""
-    if seen and seen == n:
-        ask = f": assay judge {study} --part test." if study else "."
-        return [
-            f"All {counted(n, 'item')} belong to the development set: prompts were tuned on them, and a verdict on "
-            f"them does not generalize to new items. Query the judges for the test set{ask}"
-        ]
-    if not seen:
-        return []
-    return [
-        f"{seen:,} of {n:,} items belong to the development set: prompts were tuned on them. For a verdict on the test "
-        "set only, use --where part=test or labels.where(part='test')."
-    ]
-
-
 # -- the three tests -------------------------------------------------------------------------------
 
 

@@ -8,6 +8,7 @@ from the number of labels and their sum, without a loop over items, annotators o
 from __future__ import annotations
 
 import itertools
+import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -543,3 +544,39 @@ def are_few(n: Ints | Floats, tested: Bools) -> Bools:
     of = np.count_nonzero(tested, axis=-1)
     fewer = 2 * of < np.count_nonzero(n > 0, axis=-1)
     return np.asarray(fewer & ((of < FEWEST_OF_MANY) | (2 * (n * tested).sum(axis=-1) < n.sum(axis=-1))))
+
+
+@dataclass(frozen=True)
+class ScaleUse:
+    """How a judge uses a numeric scale, compared with the annotators of the same items, within strata.
+
+    Attributes
+    ----------
+    spread : float
+        Standard deviation of the judge's labels over that of an annotator's.
+    shift : float
+        The root mean square over strata of the judge's mean label minus the annotators'.
+    agreement : float
+        2 √(V_J V_X) / (V_J + V_X + shift²), at most 1: the part of R that is lost by the use of the scale alone. R over
+        it is the judge's validity relative to that of an annotator, if one truth causes the agreement.
+    """
+
+    spread: float
+    shift: float
+    agreement: float
+
+
+def scale_use_of(panel: Panel, judge: Floats, part: Ints) -> ScaleUse | None:
+    """Return the use of the scale by a judge, (items,), within strata; None if labels do not vary."""
+    row = np.flatnonzero(~np.isnan(judge[panel.item]))
+    if not len(row):
+        return None
+    stratum = np.unique(part[panel.item[row]], return_inverse=True)[1]
+    size, values = np.bincount(stratum), (judge[panel.item[row]], panel.value[row])
+    means = [np.bincount(stratum, value) / size for value in values]
+    v_judge, v_people = (float(((v - m[stratum]) ** 2).mean()) for v, m in zip(values, means, strict=True))
+    squared = float(size @ (means[0] - means[1]) ** 2 / len(row))
+    if min(v_judge, v_people) <= 0:
+        return None
+    together = 2 * math.sqrt(v_judge * v_people) / (v_judge + v_people + squared)
+    return ScaleUse(math.sqrt(v_judge / v_people), math.sqrt(squared), together)

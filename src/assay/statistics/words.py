@@ -1,9 +1,10 @@
-"""The sentences about dependent items, for every question that assumes independent ones."""
+"""The sentences about dependent items, and about items on which prompts were tuned, for every question."""
 
 from __future__ import annotations
 
 from typing import Any
 
+from assay.errors import counted
 from assay.reporting.tables import number
 from assay.statistics.clusters import LARGE_EFFECT
 
@@ -29,3 +30,19 @@ def document_effect(effect: Any) -> str:
 def dependent_items(effect: Any) -> str:
     """Return the same as a caution of a result, which prints the word itself."""
     return document_effect(effect).removeprefix("Caution: ")
+
+
+def development_items(seen: int, n: int, study: str) -> list[str]:
+    """Return that some or all of the judged items belong to the development set of a study or table."""
+    if seen and seen == n:
+        ask = f": assay judge {study} --part test." if study else "."
+        return [
+            f"All {counted(n, 'item')} belong to the development set: prompts were tuned on them, and a verdict on "
+            f"them does not generalize to new items. Query the judges for the test set{ask}"
+        ]
+    if not seen:
+        return []
+    return [
+        f"{seen:,} of {n:,} items belong to the development set: prompts were tuned on them. For a verdict on the test "
+        "set only, use --where part=test or labels.where(part='test')."
+    ]

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 import tomllib
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
@@ -557,3 +558,72 @@ def question_of(frame: pl.DataFrame, columns: Sequence[str], voter: str) -> str 
         if again and frame.select(name, voter).is_unique().all():
             return name
     return None
+
+
+# -- ids that files write differently -----------------------------------------------------------------
+
+LEAST_MATCHED, LEAST_SHARE = 3, 0.8
+"""Ids, and the share of the ids of the smaller file, that match loosely at least."""
+
+
+def _plain(ids: pl.Series) -> pl.Series:
+    """Without case, punctuation and zeros before numbers: ``Answer-01`` is ``answer 1``."""
+    text = ids.str.normalize("NFKC").str.to_lowercase().str.replace_all(r"[^\p{L}\p{N}]+", " ").str.strip_chars()
+    return text.str.replace_all(r"\b0+(\d)", "$1")
+
+
+def _without_shared(ids: pl.Series) -> pl.Series:
+    """Without the parts before the first and after the last mark that all ids share: ``run-q01_v2`` is ``q01``."""
+    texts = ids.drop_nulls().to_list()
+    start = re.sub(r"[^\W_]*$", "", _shared_start(texts))
+    end = re.sub(r"^[^\W_]*", "", _shared_start([text[::-1] for text in texts])[::-1])
+    return _plain(ids.str.strip_prefix(start).str.strip_suffix(end))
+
+
+def _shared_start(texts: Sequence[str]) -> str:
+    first, last = min(texts, default=""), max(texts, default="")
+    return first[: next((i for i, (a, b) in enumerate(zip(first, last, strict=False)) if a != b), len(first))]
+
+
+FORMS: Mapping[str, Callable[[pl.Series], pl.Series]] = {
+    "spelling": _plain,
+    "in brackets": lambda ids: _plain(ids.str.extract(r"[\[(]([^\[\]()]+)[\])]\s*$")),
+    "without folder and suffix": lambda ids: _plain(ids.str.extract(r"([^/\\]+?)(?:\.[A-Za-z]\w{0,4})?$")),
+    "without what all share": _without_shared,
+    "the number": lambda ids: ids.str.extract(r"(\d+)\D*$").str.replace(r"^0+(\d)", "$1"),
+}
+"""How an id is compared, by its name in words."""
+
+SPLIT = re.compile(r"(?<![^\W\d_])(train|test|dev|val|holdout|pilot)(?:ing|elopment|id|idation)?(?![^\W\d_])")
+"""The part of a data set that an id names: the first text of one part is not the first text of another."""
+
+
+def loose_matches(first: pl.Series, second: pl.Series, *, numbered: bool = True) -> dict[str, str]:
+    """Return the id in ``first`` of each id in ``second`` that only matches loosely; empty if most do not match.
+
+    Both are distinct ids that are in one file only. Without ``numbered``, equal numbers are no match.
+    """
+    least = max(LEAST_MATCHED, LEAST_SHARE * min(len(first), len(second)))
+    best: dict[str, str] = {}
+    keys = [{name: form(ids) for name, form in FORMS.items()} for ids in (first, second)]
+    for one, other in itertools.product(FORMS, FORMS):
+        if "the number" in (one, other) and (one != other or not numbered):
+            continue
+        mine, theirs = (_partners(ids, of[name]) for ids, of, name in ((first, keys[0], one), (second, keys[1], other)))
+        found = {theirs[key]: mine[key] for key in mine.keys() & theirs.keys()}
+        found = {their: our for their, our in found.items() if not _of_different_parts(their, our)}
+        if len(found) >= max(least, len(best) + 1):
+            best = found
+    return dict(sorted(best.items()))
+
+
+def _of_different_parts(one: str, other: str) -> bool:
+    """Whether two ids name different parts of a data set: ``train_0`` and ``test_0``."""
+    named = [SPLIT.search(each.lower()) for each in (one, other)]
+    return len({found[1] for found in named if found}) == 2
+
+
+def _partners(ids: pl.Series, keys: pl.Series) -> dict[str, str]:
+    """The id of each key that a single id has."""
+    table = pl.DataFrame({"id": ids, "key": keys}).filter(pl.col("key").is_not_null() & (pl.col("key") != ""))
+    return dict(table.filter(~pl.col("key").is_duplicated()).select("key", "id").rows())

@@ -193,7 +193,7 @@ def with_places(
     if stated.get("repeat") == place:
         made = table.rename({NAMES: place}).with_columns(pl.lit(who).alias(NAMES))
         return made, reading.add_notes(words.repeats_by_place(names, who))
-    # A place that the user names is somebody.
+    # A place that the user names is an annotator.
     table, drawn = (table, False) if people & known else _draw_sorted(table)
     by_place = replace(reading.add_notes(words.annotators_by_place(names, drawn=drawn)), places=(*natural(known),))
     if stated.get("annotator") == place:
