@@ -18,6 +18,7 @@ from pasted import PAGES, ROOT, Newcomer, blocks, is_install, runnable, warm_sta
 MARKED = {
     "commands.md": ["reviews.csv, a table of texts and human labels"],
     "judging.md": ["a model of a provider with a batch API"],
+    "preferences.md": ["people.csv and scores.csv"],
     "raters.md": ["class_data.csv of the NCTE study"],
     "similarities.md": ["assay[embed] and an encoder"],
     "training.md": ["reviews.csv, a table of texts and human labels"],

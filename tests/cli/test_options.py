@@ -203,7 +203,7 @@ def test_reading_error_names_reading_option(run: Run, table: str) -> None:
 
 
 def test_settings_without_text_form_are_not_options():
-    assert not {"--ranges", "--prior"} & {name for c, _, _ in QUESTIONS for name in arguments(c)}
+    assert not {"--ranges"} & {name for c, _, _ in QUESTIONS for name in arguments(c)}
     assert isinstance(hints_of(GradingScaleSettings)["ranges"][1], Limits)
 
 

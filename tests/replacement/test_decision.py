@@ -495,7 +495,7 @@ def test_keys_are_of_values_shapes_and_kinds():
         (a, 2, ("t", None)), (a, 1, ("t", 0)), (a, 1),
     ]  # fmt: skip
     assert same not in [decision.content_key(*other) for other in others]
-    first, second = (decision.Clustering(a, a, a + shift, a) for shift in (0, 1))
+    first, second = (decision.Clustering(a, a, a + shift, a, a) for shift in (0, 1))
     assert decision.content_key(first) != decision.content_key(second)
     assert decision.content_key(first) == decision.content_key(replace(second, design=a))
 

@@ -214,11 +214,11 @@ class WideSearch(LongSearch):
         return [n for n in could if n not in apart]
 
     def _only_values(self, names: Sequence[str]) -> list[str]:
-        """Columns of one value in all rows, which no other of these columns contains, next to columns that vary."""
-        cells = {n: {*map(str, self.views[n].distinct.to_list())} for n in names}
-        varied = {one for n in names if len(cells[n]) > 1 for one in cells[n]}
+        """Columns of one text in all rows, which no other of these columns contains, next to texts that vary."""
+        cells = {n: {*self.views[n].distinct.to_list()} for n in names if self.views[n].is_text}
+        varied = {one for own in cells.values() if len(own) > 1 for one in own}
         known = {*self.stated.people, *human_names(names), *model_names(names)}
-        many = [n for n in names if varied and self.views[n].filled >= LEAST_CONSTANT and n not in known]
+        many = [n for n in cells if varied and self.views[n].filled >= LEAST_CONSTANT and n not in known]
         return [n for n in many if len(cells[n]) == 1 and not cells[n] & varied]
 
     def _counts_rows(self, name: str) -> bool:
