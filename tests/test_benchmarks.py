@@ -21,7 +21,7 @@ SMALL = {
     "agreement_sample": "--items 15 --annotators 3 --studies 3",
     "boards": "--studies 1",
     "chunks": "20_000",
-    "collecting": "--people 4 --answers 3 --think 0.1 --kills 1",
+    "collecting": "--people 10 --answers 6 --think 0.1 --kills 1",
     "estimates": "coverage --studies 2",
     "g_study": "--only class --without-lme4",
     "g_study_coverage": "--tables 2",
