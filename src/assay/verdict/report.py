@@ -503,9 +503,13 @@ def call(settings: ReportSettings, labels: str) -> str:
 # -- the sections of the alt-test --------------------------------------------------------------------
 
 
+_IN_WORDS = ("tie_rate", *(f"advantage_difference{end}" for end in ("", "_low", "_high")))
+"""Columns of the comparison that the sentences above its table have: with them it is wider than the page."""
+
+
 def _judges_section(found: JudgeComparison, tested: Sequence[AltTest]) -> Section:
     shown = tables.shown(
-        verdict_labels(found.table.drop("kind")),
+        verdict_labels(found.table.drop("kind", *_IN_WORDS)),
         drop=("passed",),
         symbol="ρ",
         tones={"verdict": dict(LABEL_TONES)},
