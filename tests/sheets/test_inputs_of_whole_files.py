@@ -336,6 +336,16 @@ def test_people_of_few_items_each_are_a_crowd_next_to_a_judge(files: int, tmp_pa
     assert assay.alt_test(one_by_one, "gpt-4o", expertise="crowd").verdict == "undecided"
 
 
+def test_two_columns_with_the_names_of_judges_are_refused_for_places():
+    """A model can have written the texts that it judges: its own texts are not its labels."""
+    rows = [(f"q{k}", ("gpt-4o", "llama")[k % 2], who, 1 + k % 5) for k in range(20) for who in ("w1", "w2", "gpt-4o")]
+    table = pl.DataFrame(rows, schema=["id", "system", "worker", "stars"], orient="row")
+    given: dict[str, Any] = {"item": "id", "annotator": "place", "label": "stars", "judges": ["gpt-4o"]}
+    with pytest.raises(assay.errors.DataError, match="'system', 'worker' contain the names of the judges"):
+        assay.read(table, **given)
+    assert assay.read(table.drop("system"), **given).humans == ("1", "2")
+
+
 def test_a_column_that_no_file_has_is_refused(tmp_path: Path):
     for name, who in (("a.csv", "ann"), ("b.csv", "bob")):
         pl.DataFrame({"id": ["p", "q", "r"], "worker": who, "stars": [1, 2, 3]}).write_csv(tmp_path / name)

@@ -504,7 +504,7 @@ def call(settings: ReportSettings, labels: str) -> str:
 
 
 _IN_WORDS = ("tie_rate", *(f"advantage_difference{end}" for end in ("", "_low", "_high")))
-"""Columns of the comparison that the sentences above its table have: with them it is wider than the page."""
+"""Columns of the comparison that its page leaves out, since it would be too wide: `JudgeComparison.table` has them."""
 
 
 def _judges_section(found: JudgeComparison, tested: Sequence[AltTest]) -> Section:

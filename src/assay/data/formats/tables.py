@@ -394,8 +394,14 @@ def number_rows_of_items(
         return rows
     people, order = places[0] == PLACE, np.arange(frame.height)
     order = np.random.default_rng(0).permutation(order) if people else order
-    texts = (n for n, dtype in frame.schema.items() if dtype == pl.String and n not in key and people)
-    name = next((n for n in texts if judges and {*judges} <= {*frame[n].unique()}), None)
+    texts = [n for n, dtype in frame.schema.items() if dtype == pl.String and n not in key and people and judges]
+    named = [n for n in texts if {*judges} <= {*frame[n].unique()}]
+    if len(named) > 1:
+        raise DataError(
+            f"{rows.reading.source}: {listing([repr(n) for n in named])} contain the names of the judges; drop the "
+            "columns that do not say who answered, or read the judges' labels from a separate file"
+        )
+    name = named[0] if named else None
     judged = pl.lit(False) if name is None else pl.col(name).is_in([*judges]).fill_null(False)
     place = pl.col(PLACE).rank("ordinal").over(*key, judged).cast(pl.String)
     place = place if name is None else pl.when(judged).then(name).otherwise(place)
