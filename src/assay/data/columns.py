@@ -26,6 +26,7 @@ from assay.data.names import (
     computed_names,
     factorize,
     match_spelling,
+    model_names,
     numbered_texts,
     strip_spaces,
     trim_names,
@@ -271,6 +272,10 @@ class Reading:
     def pooled_by(self) -> str:
         """Another remedy for a table with several criteria: item ids that were split can stay whole."""
         return ", or set split_item='no' to pool them" if self.split_detected else ""
+
+    def n_tried(self, judges: Iterable[str]) -> int:
+        """The number of settings of judges and prompts with labels: in the study, or in the file."""
+        return max(self.tried, len({*judges, *model_names(self.left_out)}))
 
     def provenance(self, judge: str) -> Literal["asked", "file"]:
         """Where a judge's labels come from: assay asked it, or a file, so that its requests are not known."""

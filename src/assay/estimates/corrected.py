@@ -19,7 +19,7 @@ from scipy.special import ndtri
 
 from assay.data.annotations import Annotations, Repeats, digest_of_columns
 from assay.data.chunked.chunks import Chunks
-from assay.data.names import model_names, natural
+from assay.data.names import natural
 from assay.data.words import PROVENANCE
 from assay.errors import DataError, DesignError, counted, cut_text, listing, unknown, unknown_judge
 from assay.estimates import words
@@ -431,7 +431,7 @@ def _unlabelled(labels: Annotations | Chunks, checks: SpotChecks) -> tuple[Exclu
 
 def _choice_cautions(labels: Annotations | Chunks, judges: Sequence[str]) -> list[str]:
     """Return a caution if other judges or prompts than the named ones were tried: the best of them is optimistic."""
-    tried = max(labels.reading.tried, len({*labels.judges, *model_names(labels.reading.left_out)}))
+    tried = labels.reading.n_tried(labels.judges)
     return choice_caution(tried, len(judges), "the interval is too narrow", "report all settings")
 
 

@@ -19,7 +19,6 @@ import polars as pl
 from assay.data.annotations import Annotations
 from assay.data.chunked.chunks import Chunks
 from assay.data.columns import PART, PARTS
-from assay.data.names import model_names
 from assay.errors import DesignError, counted
 from assay.estimation.intervals import Estimate, EstimateByRule, Estimates, adjust_p, missing, partial_conjunction
 from assay.estimation.options import number_in, question, question_of_two
@@ -596,7 +595,7 @@ def table_of(labels: Annotations | Chunks, settings: AltTestSettings) -> AltTest
 
 def choice_cautions(labels: Annotations | Chunks, judges: Sequence[str], settings: AltTestSettings) -> list[str]:
     """Return cautions if the judges can have been chosen by these labels: the best of several, a tuned prompt."""
-    tried = max(labels.reading.tried, len({*labels.judges, *model_names(labels.reading.left_out)}))
+    tried = labels.reading.n_tried(labels.judges)
     effect = f"the verdict's error rate is above {settings.alpha:g}"
     instead = "test all of them together (compare_judges; on the command line without --only)"
     return [*choice_caution(tried, len(judges), effect, instead), *tuned_items(labels, judges)]
