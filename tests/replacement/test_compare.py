@@ -51,6 +51,26 @@ def test_compare_judges_lead_is_a_paired_difference():
     assert found.lead_is_clear
 
 
+def test_lead_of_a_judge_that_skips_difficult_items_is_over_items_that_both_labelled():
+    rng = np.random.default_rng(5)
+    n, hard = 240, np.arange(240) % 3 == 0
+    quality = rng.integers(1, 6, n)
+
+    def rate(noise):
+        return dict(enumerate(np.clip(np.rint(quality + rng.normal(0, np.where(hard, 3, noise))), 1, 5).tolist()))
+
+    people = {f"h{j}": rate(0.6) for j in range(3)}
+    whole = rate(0.6)
+    skips = {i: label for i, label in whole.items() if not hard[i]}
+    found = compare_judges(table(people, {"whole": whole, "skips": skips}, scale=Ordinal(1, 5)), expertise="crowd")
+    rho = {judge: test.advantage_probability.estimate for judge, test in found.tests.items()}
+    assert rho["skips"] != pytest.approx(rho["whole"], abs=1e-3)
+    # The same labels where both have one.
+    assert (found.lead.estimate, found.lead_is_clear) == (0, False)
+    assert found.n_shared == 160
+    assert "160 items that both labelled" in found.summary()
+
+
 def graded(seed, *, coarse, fine, n=250, grid=99):
     """Four people on 1-5 and two judges: one on 1-5 like them, one on a finer grid of the same range."""
     rng = np.random.default_rng(seed)
@@ -378,7 +398,7 @@ def compared(*judges, ceiling=None, lead=None, clear=False, level=0.05, p_item_l
     tests = {name: planted_test(name, verdict, passed=passed, **each) for name, verdict, passed in judges}
     names = list(tests)
     return JudgeComparison(
-        tests=tests, traditional={}, traditional_name="mean_pearson", best=names[0], lead=lead, lead_is_clear=clear,
+        tests=tests, traditional={}, traditional_name="mean_pearson", best=names[0], lead=lead, n_shared=None, lead_is_clear=clear,
         next_best=names[1] if len(names) > 1 else None, run=tests[names[0]].run,
         ceiling=None if ceiling is None else planted_test("mean", "replace", passed=ceiling),
     )  # fmt: skip

@@ -57,7 +57,11 @@ class JudgeComparison(Result):
         than the annotator left out, minus the share on which it is further. rho alone counts ties for the judge, so
         that it would rank a judge with few distinct labels above a better one with a finer scale.
     lead : Estimate
-        rho_f − rho_h of the best judge minus that of the next, under the same resamples; NaN with one judge.
+        rho_f − rho_h of the best judge minus that of the next, over the items that both labelled, under the same
+        resamples; NaN with one judge.
+    n_shared : int or None
+        The number of items that both labelled, if one of them has none on some items; all items otherwise. A judge
+        that skips difficult items has a higher rho.
     lead_is_clear : bool
         Whether that interval lies above 0 and no result of the best judge's tests contradicts it; see `lead_doubt`.
     """
@@ -71,6 +75,7 @@ class JudgeComparison(Result):
     best: str
     next_best: str | None
     lead: Estimate
+    n_shared: int | None
     lead_is_clear: bool
     run: Run
 
@@ -212,7 +217,12 @@ def compare(labels: Annotations | Chunks, settings: CompareSettings) -> JudgeCom
             for name, test in tests.items()
         }  # fmt: skip
     order = sorted(names, key=lambda n: (-np.nan_to_num(tests[n].advantage_difference.estimate, nan=-2.0), n))
-    lead = _lead(joint, [t.name for t in counts_of_judges if len(t.tested)], [tests[name] for name in order[:2]])
+    two, n_shared = [tests[name] for name in order[:2]], None
+    testable = [t.name for t in counts_of_judges if len(t.tested)]
+    if len(two) > 1 and any(test.win_counts.items_without_judge for test in two):
+        two, testable, joint = _on_shared_items(two)
+        n_shared = max(test.n_items for test in two)
+    lead = _lead(joint, testable, two)
     traditional, measure = _traditional(table, names)
     ceiling = _ceiling(table)
     first = tests[order[0]]
@@ -228,6 +238,7 @@ def compare(labels: Annotations | Chunks, settings: CompareSettings) -> JudgeCom
         best=order[0],
         next_best=order[1] if len(order) > 1 else None,
         lead=lead,
+        n_shared=n_shared,
         lead_is_clear=bool(lead.low > 0) and _doubt(first) is None,
         run=Run(
             "compare-judges",
@@ -275,12 +286,21 @@ def _estimate_together(counts_of_judges: list[WinCounts]) -> tuple[list[Estimate
     return [next(parts) if len(t.tested) else None for t in counts_of_judges], joint.part(edges[1:] - 1)
 
 
+def _on_shared_items(judges: list[AltTest]) -> tuple[list[AltTest], list[str], Estimates | None]:
+    """Return the tests over the items that all judges labelled, the testable judges, and their estimates."""
+    table = judges[0].win_counts.table
+    counts_of_judges = win_counts(table, [(test.judge, test.win_counts.code) for test in judges], shared=True)
+    estimates, joint = _estimate_together(counts_of_judges)
+    tests = [wrap(t, e) for t, e in zip(counts_of_judges, estimates, strict=True)]
+    return tests, [t.name for t in counts_of_judges if len(t.tested)], joint
+
+
 def _lead(joint: Estimates | None, testable: list[str], best: list[AltTest]) -> Estimate:
     """Return rho_f − rho_h of the best judge minus that of the next, paired; ``joint`` has the testable judges'."""
     if len(best) < 2:
         return Estimate(np.nan, np.nan, np.nan, np.nan, "there is only one judge")
     first, second = best
-    if joint is None or second.judge not in testable:
+    if joint is None or first.judge not in testable or second.judge not in testable:
         difference = first.advantage_difference.estimate - second.advantage_difference.estimate
         return Estimate(difference, np.nan, np.nan, np.nan, "a paired difference needs an interval of both judges")
     weights = np.zeros(len(joint))

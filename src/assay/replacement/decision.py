@@ -694,6 +694,11 @@ class WinCounts:
         return int(np.count_nonzero(np.bincount(compared.panel.item[compared.row[mine]])))
 
     @property
+    def items_without_judge(self) -> int:
+        """Items with enough human labels and none of the judge."""
+        return int(self.facts[FACTS.index("missing")])
+
+    @property
     def items_without_humans(self) -> int:
         """Items with a label of the judge and none of an annotator."""
         return int(self.facts[FACTS.index("unasked")])
@@ -986,8 +991,11 @@ def content_key(*parts: object) -> bytes:
 # -- win counts from the labels --------------------------------------------------------------------
 
 
-def win_counts(table: AltTestTable, judges: Sequence[tuple[str, int]]) -> list[WinCounts]:
-    """Return the win counts of judges, by name and code, in one read of the labels."""
+def win_counts(table: AltTestTable, judges: Sequence[tuple[str, int]], *, shared: bool = False) -> list[WinCounts]:
+    """Return the win counts of judges, by name and code, in one read of the labels.
+
+    ``shared`` omits the items that one of the judges did not label.
+    """
     codes = tuple(code for _, code in judges)
     m, c = len(table.humans), table.n_classes
     units = Units(np.zeros(table.ratings.n_items, dtype=np.int64), 1, "items")
@@ -996,7 +1004,7 @@ def win_counts(table: AltTestTable, judges: Sequence[tuple[str, int]]) -> list[W
     # The optimal judge draws tied majorities for all items at once; the cached values of a panel serve all judges.
     whole = table.whole or OPTIMAL in codes or (not table.ratings.in_chunks and table.ratings.n_labels <= LABELS)
     shapes = (len(codes), units.n, m, c, 3), (len(codes), len(FACTS))
-    reduce = partial(_count_slice, table.rule, codes, table.panel if whole else None, shapes)
+    reduce = partial(_count_slice, table.rule, codes, shared, table.panel if whole else None, shapes)
     if whole:
         found = reduce(table.ratings.answers, units.of_item)
     elif table.ratings.in_chunks or _uses_workers():
@@ -1046,8 +1054,8 @@ def _parts(flat: Floats, shapes: Shapes) -> list[Floats]:
 
 
 def _count_slice(
-    rule: Rule, codes: tuple[int, ...], whole: Panel | None, shapes: Shapes, answers: Answers, unit: Ints,
-    into: Floats | None = None,
+    rule: Rule, codes: tuple[int, ...], shared: bool, whole: Panel | None, shapes: Shapes, answers: Answers,
+    unit: Ints, into: Floats | None = None,
 ) -> Floats:  # fmt: skip
     """Return win counts by judge and unit, then facts, as one flat array; or add them to ``into``."""
     panel = rule.panel_of(answers) if whole is None else whole
@@ -1055,8 +1063,8 @@ def _count_slice(
     wins, facts = _parts(found, shapes)
     n_units, m = shapes[0][1:3]
     labelled, usable = panel.people > 0, rule.usable(panel.people, panel.reference)
-    for i, code in enumerate(codes):
-        judge = _optimal(rule, panel) if code == OPTIMAL else labels_of(answers, code)
+    judges = (_optimal(rule, panel) if code == OPTIMAL else labels_of(answers, code) for code in codes)
+    for i, judge in enumerate(_where_all_are_known(list(judges)) if shared else judges):
         compared = rule.compare(panel, judge)
         item = panel.item[compared.row]
         group = (unit[item] * m + panel.annotator[compared.row]) if n_units > 1 else panel.annotator[compared.row]
@@ -1067,6 +1075,12 @@ def _count_slice(
         each = (labelled & ~usable, usable & unknown, ~labelled & ~unknown, there)
         facts[i] += [float(np.count_nonzero(f)) for f in each] + [len(item)]
     return found
+
+
+def _where_all_are_known(judges: Sequence[Floats]) -> list[Floats]:
+    """Return the labels of each judge, NaN where one of them has none."""
+    absent = np.isnan(judges).any(axis=0)
+    return [np.where(absent, np.nan, judge) for judge in judges]
 
 
 def _optimal(rule: Rule, panel: Panel) -> Floats:

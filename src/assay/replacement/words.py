@@ -13,7 +13,7 @@ from typing import Any, TypeAlias
 from assay.data.words import PROVENANCE
 from assay.errors import counted, listing
 from assay.estimation.intervals import Estimate, partial_conjunction
-from assay.replacement.decision import FACTS, FEWEST, NO_AGREEMENT, Reason, Verdict
+from assay.replacement.decision import FEWEST, NO_AGREEMENT, Reason, Verdict
 from assay.reporting.tables import estimated, interval, number, p_value, said, signed
 from assay.statistics.clusters import LARGE_EFFECT
 from assay.statistics.words import document_effect as document_effect
@@ -269,7 +269,7 @@ def ratio_notes(test: AltTest) -> list[str]:
 def limitations(test: AltTest) -> list[str]:
     """Return what a verdict does not cover or is due to: unanswered items, and each significant limitation."""
     found = []
-    missing = int(test.win_counts.facts[FACTS.index("missing")])
+    missing = test.win_counts.items_without_judge
     total = missing + test.n_items
     if test.verdict == "replace" and missing:
         found.append(f"it left {missing} of {total} items ({100 * missing / total:.0f}%) unanswered")
@@ -624,7 +624,8 @@ def comparison_summary(found: JudgeComparison) -> str:
 def _lead(found: JudgeComparison, other: str) -> str:
     """Return the difference between the best judge and the next, or why it does not rank them."""
     lead: Estimate = found.lead
-    difference = f"{found.best} − {other}: {estimated(lead.estimate, lead.low, lead.high)}, same items"
+    items = "same items" if found.n_shared is None else f"{counted(found.n_shared, 'item')} that both labelled"
+    difference = f"{found.best} − {other}: {estimated(lead.estimate, lead.low, lead.high)}, {items}"
     if lead.low > 0 and not found.lead_is_clear and (doubt := found.lead_doubt) is not None:
         test = found.tests[found.best]
         return (
@@ -633,11 +634,9 @@ def _lead(found: JudgeComparison, other: str) -> str:
         )
     if not math.isfinite(lead.low):
         return f"{difference}."
-    ahead = (
-        f"{found.best} is significantly closer to the annotators"
-        if found.lead_is_clear
-        else "no significant difference"
-    )
+    ahead = "no significant difference"
+    if found.lead_is_clear or lead.high < 0:
+        ahead = f"{found.best if lead.low > 0 else other} is significantly closer to the annotators"
     return f"{difference}; {ahead}."
 
 
