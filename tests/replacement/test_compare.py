@@ -398,8 +398,8 @@ def compared(*judges, ceiling=None, lead=None, clear=False, level=0.05, p_item_l
     tests = {name: planted_test(name, verdict, passed=passed, **each) for name, verdict, passed in judges}
     names = list(tests)
     return JudgeComparison(
-        tests=tests, traditional={}, traditional_name="mean_pearson", best=names[0], lead=lead, n_shared=None, lead_is_clear=clear,
-        next_best=names[1] if len(names) > 1 else None, run=tests[names[0]].run,
+        tests=tests, traditional={}, traditional_name="mean_pearson", best=names[0], lead=lead, n_shared=None,
+        lead_is_clear=clear, next_best=names[1] if len(names) > 1 else None, run=tests[names[0]].run,
         ceiling=None if ceiling is None else planted_test("mean", "replace", passed=ceiling),
     )  # fmt: skip
 
