@@ -532,7 +532,7 @@ def test_severity_and_variability_are_means_over_groups_and_criteria():
 )
 def test_group_gaps_subtract_mean_of_anchors(anchors, gaps):
     made = fitted([X, X + np.array([0, 0, 0, 0, 1, 0, 1, 0])], X)
-    vars(made.table)["widening"] = np.array([[3.0, 1.0]])
+    vars(made.table)["widening_of_gaps"] = np.array([[3.0, 1.0]])
     found = made.severity_gaps(np.array(anchors))
     assert found.value.tolist() == pytest.approx(gaps)
     # The second draw's gap of the first rater is 1 more, three times as wide; anchors take their mean of it.

@@ -42,6 +42,27 @@ def table(n: int = 200, categories: int = 4, seed: int = 0, wild: bool = False, 
     return assay.read(pl.DataFrame(rows), judges=["gpt"], scale=f"1-{categories}")
 
 
+def halo_study(seed: int, shared: float):
+    """Raters of equal severity label four criteria of 60 texts; ``shared``: the error of a rater on all of a text."""
+    rng = np.random.default_rng(seed)
+    quality = rng.normal(3, 0.8, 60)[:, None] + rng.normal(0, 0.4, (60, 4))
+    rows = []
+    for r in range(4):
+        seen = quality + rng.normal(0, shared, (60, 1)) + rng.normal(0, 0.6, (60, 4))
+        label = np.clip(np.rint(seen), 1, 5).astype(int)
+        rows += [(f"t{t}", f"c{c}", f"r{r}", label[t, c]) for t in range(60) for c in range(4)]
+    frame = pl.DataFrame(rows, schema=["item", "criterion", "annotator", "label"], orient="row")
+    return assay.read(frame, scale="1-5")
+
+
+def test_raters_who_err_on_whole_texts_do_not_seem_to_differ_in_severity():
+    """A halo: without wider intervals, a false difference in a quarter of such studies."""
+    found = [assay.many_facet_rasch(halo_study(seed, 0.5)) for seed in range(16)]
+    assert sum((one.rows["p_adjusted"] < 0.05).any() for one in found) <= 2
+    assert "abels of a rater on the same item share an error" in found[0].summary()
+    assert "share an error" not in assay.many_facet_rasch(halo_study(0, 0.0)).summary()
+
+
 def test_the_gradient_is_that_of_the_value():
     rasch = Rasch(rater_table(table(40), RaschSettings()), 9)
     x = rasch.start() + 0.3 * np.random.default_rng(1).normal(size=len(rasch.sd))

@@ -138,12 +138,14 @@ def test_differences_between_groups_are_as_wide_as_subjects_make_them():
     rows = [(i, 0, r, int(np.clip(round(2 + 1.5 * whim[subject[i], r] + 0.3 * rng.normal()), 0, 4)))
             for i in range(36) for r in range(5)]  # fmt: skip
     table = table_of(rows, ("n", "s", "t"), (subject.tolist(), group.tolist()))
-    found = table.widening
+    found = table.widening_of_gaps
     np.testing.assert_allclose(found, slow_widening(table))
     assert (found > stats.t.ppf(0.975, 3) / stats.norm.ppf(0.975)).sum() > 4
     # Where each item is a subject, its labels are as many as its means.
     alone = table_of(rows, ("n", "s", "t"), (list(range(36)), group.tolist()))
-    assert alone.widening.tolist() == [[1] * 5] * 2
+    assert alone.widening_of_gaps.tolist() == [[1] * 5] * 2
+    assert alone.widening.tolist() == [1] * 5
+    assert (table.widening > 1.3).all()
 
 
 # -- who shares what ----------------------------------------------------------------------------------

@@ -23,7 +23,14 @@ from assay.estimation.resampling import estimate_replicates
 from assay.estimation.statistic import Bools, Floats, Ints
 from assay.psychometrics.raters.density import Density, layout
 from assay.psychometrics.raters.linear import LinearDensity, linear_layout
-from assay.psychometrics.raters.table import FacetSettings, Progress, RaterSettings, RaterTable, disjoint_subsets
+from assay.psychometrics.raters.table import (
+    FacetSettings,
+    Progress,
+    RaterSettings,
+    RaterTable,
+    disjoint_subsets,
+    widened,
+)
 
 # -- The fitted model ------------------------------------------------------------------------------
 
@@ -86,7 +93,11 @@ class RaterFit:
     @cached_property
     def severity(self) -> Estimates:
         """φ of each rater, centred over raters, of groups as frequent as in the labels: (raters,) values."""
-        return self.estimates(lambda x: self._over_groups(self.density.layout.severity(x)))
+
+        def phi(x: Floats) -> Floats:
+            return self._over_groups(self.density.layout.severity(x))
+
+        return self.estimates(lambda x: widened(phi(x), phi(self.center), self.table.widening))
 
     @cached_property
     def variability(self) -> Estimates:
@@ -114,7 +125,7 @@ class RaterFit:
         def gaps(x: Floats) -> Floats:
             phi = (x @ self.density.layout.phi.T).reshape(*x.shape[:-1], *self.density.layout.shape).mean(axis=-2)
             gap = phi[..., 1:, :] - phi[..., :1, :]
-            gap = centre + self.table.widening * (gap - centre)
+            gap = centre + self.table.widening_of_gaps * (gap - centre)
             gap = gap - (gap * weights).sum(axis=-1, keepdims=True)
             return np.where(self.density.layout.compared[1:], gap, np.nan).reshape(*x.shape[:-1], -1)
 

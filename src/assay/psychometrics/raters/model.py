@@ -33,7 +33,14 @@ from assay.psychometrics.raters.results import (
     predictive,
     traits,
 )
-from assay.psychometrics.raters.table import RaterSettings, link_cautions, rater_table, raters_alone, raters_upside_down
+from assay.psychometrics.raters.table import (
+    RaterSettings,
+    link_cautions,
+    rater_table,
+    raters_alone,
+    raters_upside_down,
+    shared_error_notes,
+)
 from assay.reporting.tables import signed
 
 if TYPE_CHECKING:
@@ -250,7 +257,8 @@ def _result(found: RaterFit, groups: Mapping[str, Sequence[str]] | None) -> Rate
     facts = {"raters": len(table.raters), "items": len(table.items), "labels": len(table)}
     if table.criteria != (None,):
         facts["criteria"] = len(table.criteria)
-    notes = (*table.notes, *found.density.layout.notes, *(fair.notes if fair else ()))
+    shared = shared_error_notes(table, settings.object)
+    notes = (*table.notes, *shared, *found.density.layout.notes, *(fair.notes if fair else ()))
     cautions = (*fit_cautions(found, checked, modes), *(fair.cautions if fair else ()))
     run = Run("rater-model", settings, table.fingerprint, facts, how, table.exclusions, notes, cautions)
     rows = _rows(found, checked, diagnosis)

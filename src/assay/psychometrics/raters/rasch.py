@@ -26,7 +26,15 @@ from assay.estimation.statistic import Floats, Ints
 from assay.psychometrics import words
 from assay.psychometrics.raters.density import contrasts, quadrature
 from assay.psychometrics.raters.fit import Mode, Quantity, climb, estimate_from_draws, mode_near, widths
-from assay.psychometrics.raters.table import RaschSettings, RaterTable, distinct_contents, link_cautions, rater_table
+from assay.psychometrics.raters.table import (
+    RaschSettings,
+    RaterTable,
+    distinct_contents,
+    link_cautions,
+    rater_table,
+    shared_error_notes,
+    widened,
+)
 from assay.reporting import pictures
 from assay.reporting.tables import signed
 
@@ -354,7 +362,8 @@ def _result(rasch: Rasch, best: Mode, settings: RaschSettings) -> FacetRasch:
     def estimates(of: Quantity) -> Estimates:
         return estimate_from_draws(of(best.x), of(draws), table, settings)
 
-    severity = estimates(lambda x: x @ rasch.severity.T)
+    at = rasch.severity @ best.x
+    severity = estimates(lambda x: widened(x @ rasch.severity.T, at, table.widening))
     steps = [rasch.steps[j, : n - 1] for j, n in enumerate(table.sizes)]
     difficulty = estimates(lambda x: np.stack([x[..., one].mean(axis=-1) for one in steps], -1))
     spread = estimates(lambda x: np.exp(x[..., -1:]))[0]
@@ -365,9 +374,8 @@ def _result(rasch: Rasch, best: Mode, settings: RaschSettings) -> FacetRasch:
     facts = {"raters": len(table.raters), "items": len(table.items), "labels": len(table)}
     cautions = [] if best.arrived else ["the fit stopped before a maximum."]
     cautions += link_cautions(table, [np.arange(len(table.criteria))], settings.object, "λ")
-    run = Run(
-        "many-facet-rasch", settings, table.fingerprint, facts, how, table.exclusions, table.notes, tuple(cautions)
-    )
+    notes = (*table.notes, *shared_error_notes(table, settings.object))
+    run = Run("many-facet-rasch", settings, table.fingerprint, facts, how, table.exclusions, notes, tuple(cautions))
     infit, outfit, _ = rasch.mean_squares(best.x, 0)
     items = [
         {"criterion": name or "all", "difficulty": hard.estimate, "difficulty_low": hard.low,

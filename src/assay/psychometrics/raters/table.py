@@ -122,6 +122,9 @@ class RaschSettings(FacetSettings):
 
 # -- The table -------------------------------------------------------------------------------------
 
+NOTICED = 1.2
+"""Intervals of severity this many times as wide as those of independent labels are noted."""
+
 MANY_RATERS, FEW_LABELS = 12, 50
 """A crowd has at least so many raters, with fewer labels in the median. Without pooling, normal intervals of φ cover
 92% of 60 raters with 15 to 40 labels each, 70 to 78% of 260 with 2 to 6, and 94% of 20 with 50 to 70. Of 5 to 10 raters
@@ -249,31 +252,39 @@ class RaterTable:
 
     @cached_property
     def widening(self) -> Floats:
-        """Inflation of the standard error of a rater's group difference over the model's, because the labels of a
-        subject
-        share the rater's error on it: (groups − 1, raters), at least 1.
+        """Inflation of the standard error of a rater's severity over the model's, because the labels of a subject
+        share the rater's error on it: (raters,), at least 1.
 
-        Standard errors of a difference of means of labels, minus the mean of their cell, clustered by subjects over
-        those by labels (Liang and Zeger 1986), and t instead of the normal for few subjects.
+        Standard errors of a mean of labels, minus the mean of their cell, clustered by subjects over those by labels
+        (Liang and Zeger 1986), and t instead of the normal for few subjects. 1 for a rater with one label a subject.
         """
-        from scipy.special import ndtri, stdtrit
+        by_label, by_subject, subjects = self._errors(self.rater, len(self.raters))
+        return np.where(subjects < self.counts.sum(axis=0), _inflation(by_label, by_subject, subjects), 1.0)
 
+    @cached_property
+    def widening_of_gaps(self) -> Floats:
+        """The same of the standard error of a rater's group difference: (groups − 1, raters)."""
         shape = len(self.groups), len(self.raters)
-        if len(self.subjects) == len(self.items):
-            return np.ones((shape[0] - 1, shape[1]))
+        errors = self._errors(self.group * shape[1] + self.rater, shape[0] * shape[1])
+        by_label, by_subject, subjects = (one.reshape(shape) for one in errors)
+        few = np.minimum(self.group_sizes[1:], self.group_sizes[0])[:, None]
+        ratio = _inflation(by_label[1:] + by_label[0], by_subject[1:] + by_subject[0], few)
+        several = subjects < self.counts
+        return np.where(several[1:] | several[0], ratio, 1.0)
+
+    def _errors(self, place: Ints, n_places: int) -> tuple[Floats, Floats, Ints]:
+        """The squared standard error of the mean label of each place, by labels and by subjects, and its subjects."""
+        n = np.maximum(np.bincount(place, minlength=n_places), 2)
         away = self.value - (np.bincount(self.cell, self.value) / np.bincount(self.cell))[self.cell]
-        place, n = self.group * shape[1] + self.rater, np.maximum(self.counts, 2).ravel()
-        away = away - (np.bincount(place, away, len(n)) / n)[place]
-        by_label = np.bincount(place, away**2, len(n)) / (n * (n - 1))
+        away = away - (np.bincount(place, away, n_places) / n)[place]
+        by_label = np.bincount(place, away**2, n_places) / (n * (n - 1))
         _, both = np.unique(place * len(self.subjects) + self.subject, return_inverse=True)
         first = np.unique(both, return_index=True)[1]
         total = np.bincount(both, away)
-        many = np.maximum(np.bincount(place[first], minlength=len(n)), 2)
-        by_subject = np.bincount(place[first], total**2, len(n)) / n**2 * many / (many - 1)
-        labels, subjects = (one.reshape(shape) for one in (by_label, by_subject))
-        ratio = np.sqrt((subjects[1:] + subjects[0]) / np.maximum(labels[1:] + labels[0], 1e-12))
-        few = np.minimum(self.group_sizes[1:], self.group_sizes[0])[:, None]
-        return np.asarray(np.maximum(ratio, 1.0) * stdtrit(np.maximum(few - 1, 1), 0.975) / ndtri(0.975))
+        subjects = np.bincount(place[first], minlength=n_places)
+        many = np.maximum(subjects, 2)
+        by_subject = np.bincount(place[first], total**2, n_places) / n**2 * many / (many - 1)
+        return by_label, by_subject, subjects
 
     @property
     def crowd(self) -> bool:
@@ -285,6 +296,20 @@ class RaterTable:
         rows = self.subject % often == 0
         codes = ("item", "criterion", "rater", "value", "group", "subject")
         return replace(self, **{name: getattr(self, name)[rows] for name in codes})
+
+
+def _inflation(by_label: Floats, by_subject: Floats, subjects: Ints) -> Floats:
+    """Return the inflation of a standard error that clusters of subjects cause, at least 1."""
+    from scipy.special import ndtri, stdtrit
+
+    ratio = np.sqrt(by_subject / np.maximum(by_label, 1e-12))
+    return np.asarray(np.maximum(ratio, 1.0) * stdtrit(np.maximum(subjects - 1, 1), 0.975) / ndtri(0.975))
+
+
+def widened(value: Floats, centre: Floats, by: Floats) -> Floats:
+    """Return draws of severities, (..., raters), with their distances from ``centre`` multiplied, centred again."""
+    found = centre + by * (value - centre)
+    return np.asarray(found - found.mean(axis=-1, keepdims=True))
 
 
 @dataclass(frozen=True, eq=False)
@@ -623,6 +648,16 @@ def link_cautions(table: RaterTable, together: Sequence[Ints], what: str | None,
         yield (
             f"{_subset_words(subsets, 'items')}, comparisons use shared {shared if what else 'criteria'} and assume "
             "that the items of each subset differ only by chance."
+        )
+
+
+def shared_error_notes(table: RaterTable, what: str | None) -> Iterator[str]:
+    """A note on severities whose intervals are wider than those of independent labels."""
+    if (most := float(table.widening.max())) >= NOTICED:
+        which = "item" if what is None else f"'{what}'"
+        yield (
+            f"labels of a rater on the same {which} share an error: intervals of severity are up to {most:.1f} times "
+            "as wide as those of independent labels"
         )
 
 
