@@ -151,7 +151,9 @@ def in_clusters(
     sign = np.stack(signs, axis=1).ravel()
     group = np.repeat(np.arange(n_studies * m), len(cluster))
     counts = count_wins(sign, group, n_studies * m)
-    clustering = decision.clustering_of(counts, group, np.tile(cluster, n_studies * m), sign, None)
+    clustering = clusters.clustering_of(
+        counts, decision.t_parts(counts)[1], group, np.tile(cluster, n_studies * m), sign, None
+    )
 
     def by_study(p: np.ndarray) -> np.ndarray:
         return p.reshape(n_studies, m)

@@ -749,7 +749,7 @@ def test_exact_tests_of_any_number_of_items_and_said_so():
     assert set(test.annotators["test"]) == {"exact score"}
     assert "exact unconditional tests (Tango's score)" in test.summary()
     assert "test:exact" in test.signature
-    assert not test.cautions
+    assert all("settings of judges and prompts" in one for one in test.cautions)  # none about few items
     outcomes = test.annotators.select("n_judge_better", "n_tie", "n_human_better").to_numpy().astype(float)
     np.testing.assert_array_equal(test.annotators["p"], exact_p(outcomes, 0.2)[0])
     assert alt_test(labels, "good", epsilon=0.2, test="exact").n_annotators == 0

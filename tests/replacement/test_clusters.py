@@ -6,6 +6,7 @@ import pytest
 
 import assay
 from assay.replacement import decision
+from assay.statistics import clusters
 from assay.statistics.wins import count_wins, robust_p
 
 
@@ -114,7 +115,9 @@ def test_clustering_of_robust_error_by_hand() -> None:
     # Residuals (d - 1/4) / 4: a sums to 6/16, b to -6/16; leverage of each 1/2, so 2 * 2 * (6/16)^2, error 0.75.
     counts = np.array([[[1.0, 1.0, 2.0]]])
     d = np.array([1, 1, -1, 0])
-    found = decision.clustering_of(counts, np.zeros(4, int), np.array([0, 0, 1, 1]), -d, None)
+    found = clusters.clustering_of(
+        counts, decision.t_parts(counts)[1], np.zeros(4, int), np.array([0, 0, 1, 1]), -d, None
+    )
     _, plain, _ = decision.t_parts(counts)
     assert plain[0] * found.inflation[0] == pytest.approx(0.75)
     assert found.share[0] == 0.5
@@ -152,7 +155,7 @@ def studies(sizes: list[int], ties: float, epsilon: float, alike: float, seed: i
 def p_of(group: np.ndarray, cluster: np.ndarray, sign: np.ndarray, epsilon: float):
     """The verdict's two p-values of each study, and the t-test's."""
     counts = count_wins(sign, group, int(group.max()) + 1)
-    clustering = decision.clustering_of(counts, group, cluster, sign, None)
+    clustering = clusters.clustering_of(counts, decision.t_parts(counts)[1], group, cluster, sign, None)
     return *decision.best_p(counts, epsilon, clustering), decision.p_values(counts, epsilon, clustering)[1]
 
 
@@ -179,9 +182,11 @@ def test_unequal_clusters_count_for_fewer():
     cluster = np.repeat(np.arange(10), sizes)
     sign = np.where(cluster % 2 == 0, 1, -1)
     counts = np.array([[[np.sum(sign == 1), 0, np.sum(sign == -1)]]], dtype=float)
-    found = decision.clustering_of(counts, np.zeros(105, int), cluster, sign, None)
+    found = clusters.clustering_of(counts, decision.t_parts(counts)[1], np.zeros(105, int), cluster, sign, None)
     assert found.share[0] * 105 == pytest.approx(3825**2 / (60**4 + 9 * 5**4), rel=0.01)
-    alone = decision.clustering_of(np.array([[[5.0, 0, 5.0]]]), np.zeros(10, int), np.arange(10), sign[-50::5], None)
+    even = np.array([[[5.0, 0, 5.0]]])
+    error = decision.t_parts(even)[1]
+    alone = clusters.clustering_of(even, error, np.zeros(10, int), np.arange(10), sign[-50::5], None)
     assert (alone.share[0], alone.design[0]) == pytest.approx((1.0, 1.0))
 
 
@@ -204,7 +209,9 @@ def test_effective_clusters_of_identical_and_independent_items() -> None:
 
     def effective(sign: np.ndarray) -> float:
         counts = np.array([[[np.sum(sign == 1), np.sum(sign == 0), np.sum(sign == -1)]]], dtype=float)
-        found = decision.clustering_of(counts, np.zeros(30, dtype=int), cluster, sign, None)
+        found = clusters.clustering_of(
+            counts, decision.t_parts(counts)[1], np.zeros(30, dtype=int), cluster, sign, None
+        )
         assert found.n_clusters.tolist() == [6]
         return float(found.share[0]) * 30
 
@@ -233,7 +240,7 @@ def test_clusters_with_too_few_items_are_undecided():
 )
 def test_best_p_requires_ten_and_more_than_one_effective_cluster(n_clusters, share, design, shown) -> None:
     counts = np.array([[[12.0, 6.0, 2.0]]])  # 20 items
-    found = decision.Clustering(
+    found = clusters.Clustering(
         np.ones(1), np.array([share]), np.array([design]), np.array([design]), np.array([n_clusters])
     )
     p, reverse = decision.best_p(counts, 0.1, found)
@@ -249,7 +256,7 @@ def test_best_p_requires_ten_and_more_than_one_effective_cluster(n_clusters, sha
 
 
 def slow_clustering(cluster: list[int], sign: list[int], shares: list[list[float]]) -> dict[str, float]:
-    """What clusters take from one group's test, item by item, by the equations of `decision.clustering_of`."""
+    """What clusters take from one group's test, item by item, by the equations of `clusters.clustering_of`."""
     items, classes = range(len(cluster)), range(len(shares[0]))
     n = [sum(shares[i][c] for i in items) for c in classes]
     here = [c for c in classes if n[c] > 0]
@@ -318,14 +325,16 @@ def test_clustering_of_equals_reference(name: str) -> None:
 
 
 def clustered(groups: list[tuple[list[int], list[int], list[list[float]]]]):
-    """`decision.clustering_of` of several groups, and their errors where items are independent."""
+    """`clusters.clustering_of` of several groups, and their errors where items are independent."""
     group, cluster, sign, shares = (np.concatenate(part) for part in zip(
         *((np.full(len(c), i), c, s, w) for i, (c, s, w) in enumerate(groups)), strict=True))  # fmt: skip
     counts = np.zeros((len(groups), shares.shape[1], 3))
     for at, s, part in zip(group, sign, shares, strict=True):
         counts[at, :, 1 - s] += part  # wins, ties, losses
     alone = shares.shape[1] == 1
-    return decision.clustering_of(counts, group, cluster, sign, None if alone else shares), decision.t_parts(counts)[1]
+    return clusters.clustering_of(
+        counts, decision.t_parts(counts)[1], group, cluster, sign, None if alone else shares
+    ), decision.t_parts(counts)[1]
 
 
 @pytest.mark.parametrize("names", [("alike", "unequal", "one cluster", "all equal"), ("classes", "shares")])

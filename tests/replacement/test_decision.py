@@ -15,7 +15,7 @@ from scipy import stats
 from assay.errors import DesignError
 from assay.estimation.intervals import adjust_p
 from assay.replacement import decision
-from assay.statistics import wins
+from assay.statistics import clusters, wins
 from assay.statistics.wins import exact_p, score
 from references import benjamini_yekutieli
 
@@ -495,7 +495,7 @@ def test_keys_are_of_values_shapes_and_kinds():
         (a, 2, ("t", None)), (a, 1, ("t", 0)), (a, 1),
     ]  # fmt: skip
     assert same not in [decision.content_key(*other) for other in others]
-    first, second = (decision.Clustering(a, a, a + shift, a, a) for shift in (0, 1))
+    first, second = (clusters.Clustering(a, a, a + shift, a, a) for shift in (0, 1))
     assert decision.content_key(first) != decision.content_key(second)
     assert decision.content_key(first) == decision.content_key(replace(second, design=a))
 

@@ -68,7 +68,7 @@ def test_judges_and_domains_have_the_colour_of_their_verdict():
     colours = [pictures.PASS, pictures.FAIL, *(pictures.TONES[tone] for tone in ("split", "open", "open"))]
     ceiling, run = planted_test("mean", "replace", 0.9), some_test().run
     lead = Estimate(0.1, 0.02, 0.18, 0.04)
-    ax = assay.results.JudgeComparison(tests, {}, "mean_pearson", ceiling, "a", "d", lead, False, run).plot()
+    ax = assay.results.JudgeComparison(tests, {}, "mean_pearson", ceiling, "a", "d", lead, None, False, run).plot()
     assert names_of(ax.yaxis) == ["a", "b", "c", "d", "e", "mean"]
     wanted = [*zip([0.8, 0.3, 0.5, 0.6, 0.6], colours, strict=True)]
     assert rows_of(ax) == [*wanted, (0.9, pictures.MUTED)]

@@ -28,6 +28,7 @@ from assay.estimation.result import Exclusion
 from assay.estimation.statistic import Bools, Floats, Ints
 from assay.replacement.panel import AltTestTable, HeadToHead, Rule, Test, labels_of
 from assay.reporting.pictures import Tone
+from assay.statistics.clusters import Clustering, clustering_of
 from assay.statistics.copies import MatchTests, find_match
 from assay.statistics.item_agreement import ItemLevelAgreement, item_level_agreement
 from assay.statistics.panels import ConstantBaseline, Panel, are_few, closest_constant
@@ -78,95 +79,6 @@ FEWEST = 10
 
 SMALL = 30
 """Below this number of items the published rule uses Wilcoxon's signed-rank test instead of the t-test (3.3)."""
-
-
-@dataclass(frozen=True, eq=False)
-class Clustering:
-    """The effect of clusters on the tests of each annotator: arrays (annotators,).
-
-    Attributes
-    ----------
-    inflation : float
-        Cluster-robust standard error of the mean difference over the one for independent items.
-    share : float
-        Effective clusters per item: one cluster of 60 items and nine of five count less than ten.
-    design : float
-        The design effect of the verdict's test; see `clustering_of`. NaN if a class lies in a single cluster.
-    effect : float
-        The design effect as observed. NaN if a class lies in a single cluster.
-    n_clusters : int
-        The number of clusters.
-    """
-
-    inflation: Floats
-    share: Floats
-    design: Floats
-    effect: Floats
-    n_clusters: Ints
-
-    def part(self, which: Ints) -> Clustering:
-        """Return the values of some of the groups."""
-        return Clustering(
-            self.inflation[which], self.share[which], self.design[which], self.effect[which], self.n_clusters[which]
-        )
-
-
-def clustering_of(counts: Floats, group: Ints, cluster: Ints, sign: Ints, shares: Floats | None) -> Clustering:
-    """Return the effect of clusters on the tests of several groups of comparisons.
-
-    The standard error is CR2 (Bell & McCaffrey 2002): squared sums over clusters, each divided by one minus its
-    leverage, so that the variance is unbiased for independent items. Degrees of freedom are effective clusters minus
-    one: the squared sum of the clusters' contributions to the variance over the sum of their squares (Carter, Schnepel
-    & Steigerwald 2017), at the estimated within-cluster correlation.
-
-    The design effect is the robust variance over the variance of independent items, at least 1. With few clusters it
-    can be underestimated, especially if no difference is observed, so that half a cluster of identical items is added.
-
-    Parameters
-    ----------
-    counts : (groups, classes, 3) float
-    group, cluster, sign : (n,) int
-        Of each comparison; the sign is 1 if the judge is closer.
-    shares : (n, classes) float or None
-        Class of the majority label (C.1).
-    """
-    m, k = counts.shape[:2]
-    n = counts.sum(axis=2)
-    place, size = cluster * m + group, (int(cluster.max()) + 1 if len(cluster) else 0) * m
-    part = np.ones((len(group), 1)) if shares is None else shares
-
-    def by_cluster(value: Floats) -> Floats:
-        return np.asarray(np.bincount(place, value, size).reshape(-1, m), dtype=float)
-
-    with np.errstate(invalid="ignore", divide="ignore"):
-        # The mean difference as a weighted sum: an item's weight by class, and the variance of independent items.
-        means = np.where(n > 0, (counts[..., LOSS] - counts[..., WIN]) / n, 0.0)
-        each = np.where(n > 0, 1 / n, 0.0) / (n > 0).sum(axis=1)[:, None]
-        squared = (counts[..., LOSS] + counts[..., WIN]) - n * means**2
-        own = (each**2 * np.maximum(squared, 0.0) * n / np.maximum(n - 1, FLAT)).sum(axis=1)
-        residual = by_cluster((part * each[group] * (-sign[:, None] - means[group])).sum(axis=1))
-        # Variance of a cluster's sum of residuals for independent items, without and with that of the means.
-        held = np.stack([by_cluster(part[:, c]) for c in range(k)], axis=-1)
-        whole = (each**2 * held).sum(axis=-1)
-        taken = (each**2 * held**2 * np.where(n > 0, 1 / n, 0.0)).sum(axis=-1)
-        leverage = np.where(whole > taken * (1 + 1e-9), whole / (whole - taken), 1.0)
-        robust = (residual**2 * leverage).sum(axis=0)
-        # The design effect: for identical items in each cluster, as observed, and as used by the verdict's test.
-        of_item = (part * each[group]).sum(axis=1)
-        weight, squares = by_cluster(of_item), by_cluster(of_item**2)
-        alike = (weight**2).sum(axis=0) / squares.sum(axis=0)
-        effect = np.where(own > FLAT**2, robust / own, alike)
-        number = (np.bincount(place, minlength=size).reshape(-1, m) > 0).sum(axis=0)
-        design = np.maximum(((number - 1) * effect + 0.5 * alike) / (number - 0.5), 1.0)
-        # If a class lies in a single cluster, the variance between clusters cannot be estimated.
-        alone = ((held >= n * (1 - 1e-9)) & (n > 0)).any(axis=(0, 2))
-        within = np.where(alike > 1 + 1e-9, np.clip((effect - 1) / (alike - 1), 0.0, 1.0), 0.0)
-        adds = (1 - within) * squares + within * weight**2
-        effective = adds.sum(axis=0) ** 2 / (adds**2).sum(axis=0)
-        _, error, _ = t_parts(counts)
-        inflation = np.where(is_flat(error), 1.0, np.sqrt(robust) / error)
-        design, effect = (np.where(alone, np.nan, one) for one in (design, effect))
-        return Clustering(inflation, effective / n.sum(axis=1), design, effect, number)
 
 
 def t_parts(counts: Floats) -> tuple[Floats, Floats, Floats]:
@@ -728,9 +640,8 @@ class WinCounts:
         position[self.tested] = np.arange(len(self.tested))
         used = compared.where(position[compared.panel.annotator[compared.row]] >= 0)
         annotator = position[used.panel.annotator[used.row]]
-        return clustering_of(
-            self.counts, annotator, clusters[used.panel.item[used.row]], used.sign, used.shares
-        )  # fmt: skip
+        cluster, error = clusters[used.panel.item[used.row]], t_parts(self.counts)[1]
+        return clustering_of(self.counts, error, annotator, cluster, used.sign, used.shares)
 
     @cached_property
     def decided(self) -> Decision:

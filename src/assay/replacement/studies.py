@@ -30,9 +30,10 @@ from assay.estimation.options import Settings, option
 from assay.estimation.result import Result, Run, json_safe
 from assay.estimation.statistic import Bools, Floats, Ints
 from assay.replacement import decision, words
-from assay.replacement.decision import Clustering, WinCounts
+from assay.replacement.decision import WinCounts
 from assay.replacement.panel import AltTestSettings, AltTestTable, Rule, labels_of
 from assay.reporting import pictures
+from assay.statistics.clusters import Clustering
 from assay.statistics.item_agreement import AgreementRatioStudies
 from assay.statistics.panels import DENSE_CELLS, Panel, are_few
 from assay.statistics.wins import FEWEST_SUMMED, LOSS, MOST_SUMMED, WIN, Posterior, average_advantage, score

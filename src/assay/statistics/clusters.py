@@ -17,6 +17,7 @@ from assay.data.names import stems
 from assay.data.ratings import level_codes
 from assay.data.structure.role_names import ENDS_IN_ID, plain_name
 from assay.estimation.statistic import Bools, Floats, Ints
+from assay.statistics.wins import LOSS, WIN
 
 LEAST_GROUPS = 10
 """Groups of items, such as documents, from which their effect on the tests is estimated."""
@@ -129,7 +130,116 @@ def design_effect(part: Floats, cluster: Ints | None) -> float:
     number, alike = int((size > 0).sum()), float((size**2).sum()) / len(part)
     centred = part - part.mean()
     effect = alike if float(centred @ centred) <= FLAT**2 or number < 2 else _raw_effect(centred, cluster)
-    return max(((number - 1) * effect + 0.5 * alike) / (number - 0.5), 1.0)
+    return float(_steadied(effect, alike, number))
+
+
+def _steadied(effect: Floats | float, alike: Floats | float, number: Ints | int) -> Floats:
+    """A design effect with half a cluster of identical items added, whose effect is ``alike``: at least 1."""
+    return np.maximum(((number - 1) * effect + 0.5 * alike) / (number - 0.5), 1.0)
+
+
+def _leverage(variance: Floats, taken: Floats) -> Floats:
+    """What a cluster's squared sum of residuals is multiplied by (CR2), from its variance and that of the means."""
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return np.where(variance > taken * (1 + 1e-9), variance / (variance - taken), 1.0)
+
+
+def _effective(squares: Floats, weight: Floats, effect: Floats | float, alike: Floats | float) -> Floats:
+    """Effective clusters, at the within-cluster correlation of a design effect: of (clusters, ...) the number."""
+    with np.errstate(divide="ignore", invalid="ignore"):
+        within = np.where(np.greater(alike, 1 + 1e-9), np.clip(np.subtract(effect, 1) / np.subtract(alike, 1), 0, 1), 0)
+    adds = (1 - within) * squares + within * weight**2
+    return np.asarray(adds.sum(axis=0) ** 2 / (adds**2).sum(axis=0))
+
+
+@dataclass(frozen=True, eq=False)
+class Clustering:
+    """The effect of clusters on the tests of each annotator: arrays (annotators,).
+
+    Attributes
+    ----------
+    inflation : float
+        Cluster-robust standard error of the mean difference over the one for independent items.
+    share : float
+        Effective clusters per item: one cluster of 60 items and nine of five count less than ten.
+    design : float
+        The design effect of the verdict's test; see `clustering_of`. NaN if a class lies in a single cluster.
+    effect : float
+        The design effect as observed. NaN if a class lies in a single cluster.
+    n_clusters : int
+        The number of clusters.
+    """
+
+    inflation: Floats
+    share: Floats
+    design: Floats
+    effect: Floats
+    n_clusters: Ints
+
+    def part(self, which: Ints) -> Clustering:
+        """Return the values of some of the groups."""
+        return Clustering(
+            self.inflation[which], self.share[which], self.design[which], self.effect[which], self.n_clusters[which]
+        )
+
+
+def clustering_of(
+    counts: Floats, error: Floats, group: Ints, cluster: Ints, sign: Ints, shares: Floats | None
+) -> Clustering:
+    """Return the effect of clusters on the tests of several groups of comparisons.
+
+    The standard error is CR2 (Bell & McCaffrey 2002): squared sums over clusters, each divided by one minus its
+    leverage, so that the variance is unbiased for independent items. Degrees of freedom are effective clusters minus
+    one: the squared sum of the clusters' contributions to the variance over the sum of their squares (Carter, Schnepel
+    & Steigerwald 2017), at the estimated within-cluster correlation.
+
+    The design effect is the robust variance over the variance of independent items, at least 1. With few clusters it
+    can be underestimated, especially if no difference is observed, so that half a cluster of identical items is added.
+
+    Parameters
+    ----------
+    counts : (groups, classes, 3) float
+        Wins, ties and losses.
+    error : (groups,) float
+        The standard error of each mean difference for independent items.
+    group, cluster, sign : (n,) int
+        Of each comparison; the sign is 1 if the judge is closer.
+    shares : (n, classes) float or None
+        Class of the majority label (C.1).
+    """
+    m, k = counts.shape[:2]
+    n = counts.sum(axis=2)
+    place, size = cluster * m + group, (int(cluster.max()) + 1 if len(cluster) else 0) * m
+    part = np.ones((len(group), 1)) if shares is None else shares
+
+    def by_cluster(value: Floats) -> Floats:
+        return np.asarray(np.bincount(place, value, size).reshape(-1, m), dtype=float)
+
+    with np.errstate(invalid="ignore", divide="ignore"):
+        # The mean difference as a weighted sum: an item's weight by class, and the variance of independent items.
+        means = np.where(n > 0, (counts[..., LOSS] - counts[..., WIN]) / n, 0.0)
+        each = np.where(n > 0, 1 / n, 0.0) / (n > 0).sum(axis=1)[:, None]
+        squared = (counts[..., LOSS] + counts[..., WIN]) - n * means**2
+        own = (each**2 * np.maximum(squared, 0.0) * n / np.maximum(n - 1, FLAT)).sum(axis=1)
+        residual = by_cluster((part * each[group] * (-sign[:, None] - means[group])).sum(axis=1))
+        # Variance of a cluster's sum of residuals for independent items, without and with that of the means.
+        held = np.stack([by_cluster(part[:, c]) for c in range(k)], axis=-1)
+        whole = (each**2 * held).sum(axis=-1)
+        taken = (each**2 * held**2 * np.where(n > 0, 1 / n, 0.0)).sum(axis=-1)
+        robust = (residual**2 * _leverage(whole, taken)).sum(axis=0)
+        # The design effect: for identical items in each cluster, as observed, and as used by the verdict's test.
+        of_item = (part * each[group]).sum(axis=1)
+        weight, squares = by_cluster(of_item), by_cluster(of_item**2)
+        alike = (weight**2).sum(axis=0) / squares.sum(axis=0)
+        effect = np.where(own > FLAT**2, robust / own, alike)
+        number = (np.bincount(place, minlength=size).reshape(-1, m) > 0).sum(axis=0)
+        design = _steadied(effect, alike, number)
+        share = _effective(squares, weight, effect, alike) / n.sum(axis=1)
+        inflation = np.where(error <= FLAT, 1.0, np.sqrt(robust) / error)
+        # If a class lies in a single cluster, the variance between clusters cannot be estimated.
+        alone = ((held >= n * (1 - 1e-9)) & (n > 0)).any(axis=(0, 2))
+        design, effect = (np.where(alone, np.nan, one) for one in (design, effect))
+        return Clustering(inflation, share, design, effect, number)
 
 
 @dataclass(frozen=True)
@@ -194,15 +304,12 @@ class ClusteredSum:
             return np.asarray(np.bincount(code, each), dtype=float)
 
         squares, total = by_cluster(weight**2), by_cluster(weight)
-        taken = sum(by_cluster(weight * column) ** 2 for column in basis.T)
-        leverage = np.where(squares > taken * (1 + 1e-9), squares / np.maximum(squares - taken, FLAT**2), 1.0)
-        robust = float((by_cluster(weight * residual) ** 2 * leverage).sum())
+        taken = np.sum([by_cluster(weight * column) ** 2 for column in basis.T], axis=0)
+        robust = float((by_cluster(weight * residual) ** 2 * _leverage(squares, taken)).sum())
         own = float((weight**2 * residual**2).sum()) * len(values) / max(len(values) - basis.shape[1], 1)
         alike = float((total**2).sum() / squares.sum())
         effect = robust / own if own > FLAT**2 else alike
-        within = min(max((effect - 1) / (alike - 1), 0.0), 1.0) if alike > 1 + 1e-9 else 0.0
-        adds = (1 - within) * squares + within * total**2
-        df = float(adds.sum() ** 2 / (adds**2).sum()) - 1
+        df = float(_effective(squares, total, effect, alike)) - 1
         return cls(float(weight @ values), math.sqrt(robust), max(df, 1.0))
 
     def p_lower(self) -> float:
