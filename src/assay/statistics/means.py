@@ -1,9 +1,11 @@
-"""Differences of the means of two independent samples."""
+"""Differences of the means of two independent samples, and levels of raters that labelled different items."""
 
 from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+
+import numpy as np
 
 from assay.estimation.statistic import Floats
 
@@ -55,3 +57,30 @@ class WelchDifference:
 
         half = float(stdtrit(self.df, (1 + confidence) / 2)) * self.error
         return self.estimate - half, self.estimate + half
+
+
+def rater_levels(labels: Floats) -> Floats:
+    """Return the level of each rater, (items, raters) -> (raters,): the mean label that it would give on all items.
+
+    Least squares of label = item + rater. With complete labels it is the rater's mean. With others a rater's mean
+    includes the quality of its items: if one labels the long ones, and these are better, its level is still its own.
+    Raters that share no items, even through others, are on the same items on average by assumption.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> two = np.array([[1.0, 2], [2, 3], [np.nan, 5]])
+    >>> np.diff(rater_levels(two)).tolist()  # the second is 1 higher on the same items; its mean is 1.8 higher
+    [1.0]
+    """
+    from scipy.sparse.csgraph import connected_components
+
+    there = ~np.isnan(labels)
+    n, filled, here = there.sum(axis=1), np.where(there, labels, 0.0), there.astype(float)
+    mean = filled.sum(axis=1) / np.maximum(n, 1)
+    shared = here.T @ (here / np.maximum(n, 1)[:, None])
+    number = here.sum(axis=0)
+    level = np.linalg.lstsq(np.diag(number) - shared, filled.sum(axis=0) - here.T @ mean, rcond=1e-10)[0]
+    _, subset = connected_components(shared > 0, directed=False)
+    left = np.bincount(subset, filled.sum(axis=0) - number * level) / np.maximum(np.bincount(subset, number), 1)
+    return np.asarray(level + left[subset])

@@ -22,6 +22,7 @@ from assay.estimation.intervals import Estimate, missing, same_everywhere, wilso
 from assay.estimation.options import IntervalSettings
 from assay.estimation.resampling import Mean, Units, add_rows, estimate_sums
 from assay.estimation.statistic import Bools, Estimated, Floats
+from assay.statistics.means import rater_levels
 
 Probe = Literal["position", "length", "own", "resolution", "shares", "halo", "consistency", "missing"]
 
@@ -33,8 +34,8 @@ LEAST_ITEMS = 30
 or more."""
 
 OWN_CENTRE = 20
-"""Labels of an annotator from which these are centred by the annotator's mean: with fewer, that mean removes more than
-a twentieth of the variance. The others are centred together."""
+"""Labels of an annotator from which these are centred by the annotator's level: with fewer, it removes more than a
+twentieth of the variance. The others are centred together."""
 
 LEAST_EFFECT = 0.1
 """Standard deviations of human labels, or correlation, below which an effect is not reported: discrete labels give up
@@ -213,12 +214,12 @@ class JudgeLabels:
 
     @cached_property
     def ideal(self) -> Floats:
-        """Human labels minus the annotator's mean, or the mean of all with few labels: (items, annotators)."""
+        """Human labels minus the annotator's level, or the mean of all with few labels: (items, annotators)."""
         n = (~np.isnan(self.humans)).sum(axis=0)
         own = n >= OWN_CENTRE
         centre = np.zeros(len(n))
         if own.any():
-            centre[own] = np.nanmean(self.humans[:, own], axis=0)
+            centre[own] = rater_levels(self.humans[:, own])
         if (few := ~own & (n > 0)).any():
             centre[few] = np.nanmean(self.humans[:, few])
         return np.asarray(self.humans - centre)
