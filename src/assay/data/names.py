@@ -730,6 +730,23 @@ MOST_LISTED = 12
 """Largest number of names in a remedy; for more, a column is shorter to type."""
 
 
+def places_within(groups: pl.DataFrame, *, drawn: bool) -> pl.Series:
+    """Return the place of each row among the rows with the same values: ``1``, ``2``, …
+
+    Places of people are drawn: the rows of an item can be sorted, and the first would then always be the lowest label.
+
+    Examples
+    --------
+    >>> places_within(pl.DataFrame({"item": ["a", "b", "a"]}), drawn=False).to_list()
+    ['1', '1', '2']
+    """
+    order = np.arange(groups.height)
+    order = np.random.default_rng(0).permutation(order) if drawn else order
+    keys = {f"key {k}": one for k, one in enumerate(groups.iter_columns())}
+    place = pl.col("order").rank("ordinal").over(*keys).cast(pl.String)
+    return pl.DataFrame({**keys, "order": order}).select(place).to_series()
+
+
 def possible_judges(names: Sequence[str], reason: str = "") -> str:
     """Return the finding that annotators could be judges, if no judge is specified."""
     found = f"{listing([repr(name) for name in names])} could be {'judges' if len(names) > 1 else 'a judge'}"

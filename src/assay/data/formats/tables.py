@@ -42,6 +42,7 @@ from assay.data.names import (
     factorize,
     model_names,
     numbered_texts,
+    places_within,
     refuse_equal_names,
     strip_spaces,
 )
@@ -392,8 +393,7 @@ def number_rows_of_items(
     frame, key = rows.labels, [item] if isinstance(item, str) else list(item)
     if PLACE not in places or PLACE in frame.columns or not {*key} <= {*frame.columns}:
         return rows
-    people, order = places[0] == PLACE, np.arange(frame.height)
-    order = np.random.default_rng(0).permutation(order) if people else order
+    people = places[0] == PLACE
     texts = [n for n, dtype in frame.schema.items() if dtype == pl.String and n not in key and people and judges]
     named = [n for n in texts if {*judges} <= {*frame[n].unique()}]
     if len(named) > 1:
@@ -403,9 +403,9 @@ def number_rows_of_items(
         )
     name = named[0] if named else None
     judged = pl.lit(False) if name is None else pl.col(name).is_in([*judges]).fill_null(False)
-    place = pl.col(PLACE).rank("ordinal").over(*key, judged).cast(pl.String)
-    place = place if name is None else pl.when(judged).then(name).otherwise(place)
-    frame = frame.with_columns(pl.Series(PLACE, order)).with_columns(place.alias(PLACE))
+    place = places_within(frame.select(*key, judged.alias("of a judge")), drawn=people)
+    who = pl.lit(place) if name is None else pl.when(judged).then(name).otherwise(pl.lit(place))
+    frame = frame.with_columns(who.alias(PLACE))
     known = [one for one in natural(frame[PLACE].unique()) if one not in judges]
     reading = rows.reading.add_notes(words.rows_by_place([one for one in key if one != ROWS], people=people))
     reading = replace(reading, places=(*known,) if people else ())
@@ -965,13 +965,11 @@ def votes_by_place(rows: Rows, annotator: object, judges: Collection[str]) -> Ro
         return rows
     votes = rows.labels.drop("repeat", strict=False)
     names = votes["annotator"].unique().to_list()
-    people = ~votes["annotator"].is_in([*judges, *model_names(names, names)]).alias("_people")
+    people = ~votes["annotator"].is_in([*judges, *model_names(names, names)])
     pair = Sides(votes, np.ones(votes.height, dtype=bool)).pairs.codes if set(PAIR) <= {*votes.columns} else 0
-    drawn = pl.Series("_drawn", np.random.default_rng(0).permutation(votes.height))
-    place = pl.col("_drawn").rank("ordinal").over("item", "_pair", people).cast(pl.String)
-    votes = votes.with_columns(drawn, pl.lit(pl.Series("_pair", np.broadcast_to(pair, votes.height)))).with_columns(
-        pl.when(people).then(place).otherwise(pl.col("annotator")).alias(PLACE)
-    )
+    groups = votes.select("item", people.alias("people"), pl.Series("pair", np.broadcast_to(pair, votes.height)))
+    place = places_within(groups, drawn=True)
+    votes = votes.with_columns(pl.when(people).then(pl.lit(place)).otherwise(pl.col("annotator")).alias(PLACE))
     places = (*natural(votes.filter(people)[PLACE].unique()),)
     kept = [note for note in rows.reading.notes if note not in (REPEATED_VOTES, no_voter(NOBODY))]
     note = (
@@ -980,7 +978,7 @@ def votes_by_place(rows: Rows, annotator: object, judges: Collection[str]) -> Ro
     )
     notes = (*kept, note)
     reading = replace(rows.reading, notes=notes, places=places)
-    return replace(rows, labels=votes.drop("_drawn", "_pair", "annotator"), reading=reading)
+    return replace(rows, labels=votes.drop("annotator"), reading=reading)
 
 
 LEAST_SCORES = 3

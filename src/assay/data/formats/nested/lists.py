@@ -15,7 +15,6 @@ from dataclasses import replace
 from itertools import groupby
 from typing import Any
 
-import numpy as np
 import polars as pl
 
 from assay.data import words
@@ -33,7 +32,7 @@ from assay.data.formats.nested.cells import (
     without,
 )
 from assay.data.formats.nested.key_names import called_machines, has_role, holds_answers, name_people, single
-from assay.data.names import model_names, natural
+from assay.data.names import model_names, natural, places_within
 from assay.data.notations import are_labels
 from assay.data.structure.readings import unclear
 from assay.data.structure.role_names import PEOPLE_KINDS, called, called_people, called_person_ids, is_human, plain_name
@@ -233,9 +232,7 @@ def _draw_sorted(table: pl.DataFrame) -> tuple[pl.DataFrame, bool]:
     lists = pl.DataFrame({"list": of_list, "label": values}).drop_nulls().group_by("list").agg("label")["label"]
     if not _are_sorted(lists.to_list()):
         return table, False
-    order = pl.Series("_drawn", np.random.default_rng(0).permutation(table.height))
-    place = pl.col("_drawn").rank("ordinal").over(of_list).cast(pl.String)
-    return table.with_columns(order).with_columns(place.alias(NAMES)).drop("_drawn"), True
+    return table.with_columns(places_within(of_list.to_frame(), drawn=True).alias(NAMES)), True
 
 
 def _are_sorted(lists: Sequence[Sequence[Any]]) -> bool:
