@@ -1077,3 +1077,21 @@ def test_plot_shows_forty_of_many_annotators():
     assert sorted(shown) == sorted([*names[:20], *names[-20:]])
     few = alt_test(assay.simulate(n_items=40, n_annotators=40, judges={"judge": 0.4}, seed=5), "judge", epsilon=0.1)
     assert len(few.plot().get_yticklabels()) == 40
+
+
+def test_agreement_that_a_column_explains_is_named_with_it():
+    rng = np.random.default_rng(0)
+    dish = rng.integers(0, 2, 120)
+    frame = pl.DataFrame(
+        [
+            {"item": i, "annotator": who, "label": 2 + 2 * dish[i] + rng.integers(-1, 2), "dish": "ab"[dish[i]]}
+            for i in range(120)
+            for who in ("ann", "bo", "cy", "gpt")
+        ]
+    )
+    test = alt_test(assay.read(frame, judges=["gpt"], scale="1-5"), "gpt", expertise="crowd")
+    assert test.summary().startswith(
+        "Not testable: gpt cannot be tested: the annotators agree too little with each other within “dish”."
+    )
+    assert test.reason_text.startswith("agreement among annotators within “dish” is not demonstrated")
+    assert "Label items that differ within “dish”" in card(test).advice

@@ -68,8 +68,14 @@ def verdict_sentence(test: AltTest, annotator: str = "these annotators", domain:
         worse = f" ({listing(test.worse_than, 4)})" if test.worse_than else ""
         return f"{judge} is as good as some annotators and worse than others{worse}{domain}."
     if test.verdict == "not_testable":
-        return f"{judge} cannot be tested{domain}: the annotators agree too little with each other."
+        within = _within(test.item_agreement.for_people.strata)
+        return f"{judge} cannot be tested{domain}: the annotators agree too little with each other{within}."
     return f"Undecided for {judge}{domain}: {reason}."
+
+
+def _within(strata: str) -> str:
+    """Return the item column within which labels are compared, or nothing."""
+    return f" within “{strata}”" if strata else ""
 
 
 def verdict_line(test: AltTest) -> str:
@@ -122,9 +128,7 @@ def reason_text(test: AltTest, reason: Reason) -> str:
     if reason == "annotators_differ":
         return f"{_two_groups(tests.groups)}, and it is not demonstrated to be as good as both"
     agreement = "agreement with the reference" if s.fixed_reference else "agreement among annotators"
-    people = test.item_agreement.for_people.strata
-    if people != test.item_agreement.for_ratio.strata:
-        agreement += f" within “{people}”"
+    agreement += _within(test.item_agreement.for_people.strata)
     if reason == "human_agreement_undecided":
         return f"{agreement} is not demonstrated"
     assert reason == "human_agreement_too_low"
@@ -186,14 +190,14 @@ def _item_level(test: AltTest) -> str:
     if g.p_item_level <= g.alpha:
         same = f" with the same “{strata}”" if strata else ""
         return f"Item-level agreement: matches annotators of the same item better than of other items{same} ({p})."
-    return f"Item-level agreement: not demonstrated{f' within “{strata}”' if strata else ''} ({p})."
+    return f"Item-level agreement: not demonstrated{_within(strata)} ({p})."
 
 
 def _agreement_ratio(test: AltTest, agreement: bool) -> str:
     """Return R with the p-value of the side of the required ratio on which it lies, if either is demonstrated."""
     g, annotators = test.verdict_tests, test.annotator_agreement
     least, strata = number(test.settings.min_agreement_ratio), test.item_agreement.for_ratio.strata
-    within = f" within “{strata}”" if strata else ""
+    within = _within(strata)
     if annotators.reason:
         return f"Agreement ratio{within}: not estimable: {annotators.reason}."
     ratio = test.agreement_ratio
