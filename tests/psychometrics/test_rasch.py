@@ -16,6 +16,7 @@ from test_rater_table import table_of
 
 import assay
 import references
+from assay.errors import DesignError
 from assay.psychometrics.raters import rasch as module
 from assay.psychometrics.raters.rasch import FacetRasch, Rasch, separation_statistics
 from assay.psychometrics.raters.table import RaschSettings, rater_table
@@ -61,6 +62,48 @@ def test_raters_who_err_on_whole_texts_do_not_seem_to_differ_in_severity():
     assert sum((one.rows["p_adjusted"] < 0.05).any() for one in found) <= 2
     assert "abels of a rater on the same item share an error" in found[0].summary()
     assert "share an error" not in assay.many_facet_rasch(halo_study(0, 0.0)).summary()
+
+
+def with_constant(share: float, seed: int = 3, label: int = 3):
+    """Three people, and a judge with one label for this share of 120 items and others at random."""
+    rng = np.random.default_rng(seed)
+    quality = rng.normal(3, 1.1, 120)
+    severe = {"ann_0": -0.6, "ann_1": 0.0, "ann_2": 0.2}
+    said = {who: np.clip(np.rint(quality + d + rng.normal(0, 0.6, 120)), 1, 5) for who, d in severe.items()}
+    said["gpt"] = np.where(rng.random(120) < share, label, rng.integers(1, 6, 120))
+    rows = [(f"i{i}", who, int(labels[i])) for who, labels in said.items() for i in range(120)]
+    frame = pl.DataFrame(rows, schema=["item", "annotator", "label"], orient="row")
+    people = assay.read(frame.filter(pl.col("annotator") != "gpt"), scale="1-5")
+    return assay.read(frame, judges=["gpt"], scale="1-5"), people
+
+
+@pytest.mark.parametrize(("share", "label"), [(1.0, 3), (0.95, 3), (1.0, 5)])
+def test_a_rater_that_repeats_one_label_is_left_out(share, label):
+    """A fit would take its labels as the ideal ratings, or place its severity beyond the ends of the scale."""
+    labels, people = with_constant(share, label=label)
+    assert assay.many_facet_rasch(labels).rows.equals(assay.many_facet_rasch(people).rows)
+    found = assay.rater_model(labels, quick=True, starts=1)
+    assert found.rows.equals(assay.rater_model(people, quick=True, starts=1).rows)
+    assert "1 rater (gpt): labels hardly vary and do not follow the items" in found.summary()
+    with pytest.raises(DesignError, match="two raters whose labels vary with the items; those of gpt do not"):
+        assay.many_facet_rasch(labels.where(annotator=["ann_1", "gpt"]))
+
+
+def test_raters_of_a_rare_label_and_severe_raters_are_kept():
+    labels, _ = with_constant(0.5)
+    assert "gpt" in assay.many_facet_rasch(labels).rows["annotator"]
+    rng = np.random.default_rng(1)
+    rare = rng.random(60) < 0.05
+    rows = [(i, who, int(rare[i] and who != "c")) for i in range(60) for who in "abc"]
+    found = assay.many_facet_rasch(assay.read(pl.DataFrame(rows, schema=["item", "annotator", "label"], orient="row")))
+    assert found.rows["annotator"].to_list() == ["a", "b", "c"]
+
+
+def test_a_reversed_rater_is_cautioned():
+    frame = with_constant(0.5)[1].to_polars()
+    turned = pl.when(pl.col("annotator") == "ann_2").then(6 - pl.col("label")).otherwise("label")
+    labels = assay.read(frame.with_columns(label=turned), scale="1-5")
+    assert "labels are negatively correlated with the others': ann_2" in assay.many_facet_rasch(labels).summary()
 
 
 def test_the_gradient_is_that_of_the_value():
@@ -164,7 +207,7 @@ def test_equal_raters_have_no_sentence():
 
 
 def test_a_rater_with_only_the_highest_label_has_a_finite_severity():
-    labels = table(40).labels.with_columns(
+    labels = table(12, severe=SEVERE - 2.5).labels.with_columns(  # most labels of the others are the highest, too
         label=pl.when(pl.col("annotator") == "gpt").then(4).otherwise(pl.col("label"))
     )
     rows = assay.many_facet_rasch(assay.read(labels, judges=["gpt"], scale="1-4")).rows

@@ -298,7 +298,16 @@ class Annotations:
             table = table._keep_rows(keep if at is None else keep[at])._where_unlabelled(name, wanted)
             if name == "scale" and name in table.conditions and len(wanted) == 1:
                 table = table._on_scale(str(wanted[0]))
-        return table
+        if not {*values} & {"annotator", *self.conditions} or not table.judges:
+            return table
+        tried = self.reading.n_tried(self._settings_of_judges())
+        return table._share_codes(replace(table, reading=replace(table.reading, tried=tried)), *table._codes)
+
+    def _settings_of_judges(self) -> list[tuple[str, ...]]:
+        """The different judges, each with the conditions that no annotator has: a model and its prompt."""
+        judged = self.labels["annotator"].is_in([*self.judges])
+        own = [name for name in self.conditions if self.labels.filter(~judged)[name].n_unique() <= 1]
+        return self.labels.filter(judged).select("annotator", *own).unique().rows()
 
     def _where_unlabelled(self, name: str, wanted: Sequence[Any]) -> Annotations:
         """The same with the items without labels that have one of these values, in a column of the items."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import re
 from collections import Counter
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar, Literal, NamedTuple
 
@@ -243,8 +243,8 @@ class Reading:
     asked: tuple[str, ...] = ()
     """Judges that assay asked itself, so that their requests are known: they had no annotator's label of the item."""
     tried: int = 0
-    """Settings of judges and prompts of which the study has answers to one question, also earlier versions; 0 of other
-    sources."""
+    """Settings of judges and prompts of which the study has answers to one question, also earlier versions, or of which
+    labels were selected; 0 of other sources."""
     clusters: str = ""
     """The item column of a study by which its items belong together: the document, or that of the pairs of a ranking or
     the words of a text. Empty without one."""
@@ -273,9 +273,9 @@ class Reading:
         """Another remedy for a table with several criteria: item ids that were split can stay whole."""
         return ", or set split_item='no' to pool them" if self.split_detected else ""
 
-    def n_tried(self, judges: Iterable[str]) -> int:
+    def n_tried(self, judges: Iterable[Hashable]) -> int:
         """The number of settings of judges and prompts with labels: in the study, or in the file."""
-        return max(self.tried, len({*judges, *model_names(self.left_out)}))
+        return max(self.tried, len({*judges} | {*model_names(self.left_out)}))
 
     def provenance(self, judge: str) -> Literal["asked", "file"]:
         """Where a judge's labels come from: assay asked it, or a file, so that its requests are not known."""

@@ -331,9 +331,9 @@ def _advice(test: AltTest) -> list[str]:
         found.append("Decide which group of annotators the judge would replace, and test it with their labels.")
     elif test.reason == "human_agreement_too_low" and (column := test.item_agreement.for_people.strata):
         found.append(
-            f"The annotators' agreement is that of “{column}”: among items with the same value they do not agree. Label "
-            f"items that differ within “{column}”, or omit this column if it is no property of the items that is known "
-            "without reading them (--strata)."
+            f"The annotators' agreement is that of “{column}”: among items with the same value they do not agree. "
+            f"Label items that differ within “{column}”, or omit this column if it is no property of the items that is "
+            "known without reading them (--strata)."
         )
     elif test.reason == "human_agreement_too_low":
         found.append(

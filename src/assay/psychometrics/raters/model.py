@@ -39,9 +39,9 @@ from assay.psychometrics.raters.table import (
     rater_table,
     raters_alone,
     raters_upside_down,
+    reversed_cautions,
     shared_error_notes,
 )
-from assay.reporting.tables import signed
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -316,12 +316,7 @@ def fit_cautions(found: RaterFit, checked: pl.DataFrame, modes: pl.DataFrame) ->
     table = found.table
     together = _together(found)
     yield from link_cautions(table, together, found.settings.object, "φ")
-    if turned := raters_upside_down(table, 1 - found.settings.confidence):
-        each = [f"{name} (r = {signed(away)} with the mean of the others)" for name, away in turned]
-        yield (
-            f"labels are negatively correlated with the others': {listing(each, 6)}. If their scale is reversed, "
-            "recode these labels, or exclude them with annotators=...; φ and ψ are otherwise meaningless."
-        )
+    yield from reversed_cautions(table, 1 - found.settings.confidence, "φ and ψ are")
     if lonely := raters_alone(table):
         who = "all raters" if len(lonely) == len(table.raters) else listing(lonely, 6)
         yield (

@@ -23,6 +23,7 @@ from assay.estimation.intervals import adjust_p
 from assay.estimation.options import Settings, level_option, option, seed_option
 from assay.estimation.result import Exclusion, fingerprint_with
 from assay.estimation.statistic import Floats, Ints
+from assay.reporting.tables import signed
 from assay.statistics.components.blocks import untold
 
 # -- Options ---------------------------------------------------------------------------------------
@@ -431,7 +432,7 @@ def rater_table(labels: Annotations, settings: FacetSettings) -> RaterTable:
         coded.value, of_group, subject, items, subjects, fingerprint, (*notes, *coded.notes), coded.exclusions,
         coded.unit,
     )  # fmt: skip
-    table = put_baseline_first(drop_constant_criteria(table), baseline)
+    table = put_baseline_first(drop_constant_raters(drop_constant_criteria(table)), baseline)
     if len(table.items) <= LEAST_DIFFERENCES:
         few = untold(np.asarray(table.value, dtype=float), table.item, least=LEAST_DIFFERENCES)
         raise DesignError(f"differences between raters are not estimable: {few}")
@@ -590,6 +591,61 @@ def drop_constant_criteria(table: RaterTable) -> RaterTable:
     )  # fmt: skip
 
 
+def drop_constant_raters(table: RaterTable) -> RaterTable:
+    """Without raters whose labels hardly vary, however the items do: no severity or variability fits them.
+
+    A fit takes such labels as the ideal ratings, and all others as variable. A severity beyond the scale's ends has no
+    maximum (FACETS leaves such elements out as extreme scores).
+
+    Raises
+    ------
+    DesignError
+        If fewer than two raters remain.
+    """
+    constant = [r for r in range(len(table.raters)) if _is_constant(table, r)]
+    if not constant:
+        return table
+    names = [table.raters[r] for r in constant]
+    if len(table.raters) - len(constant) < 2:
+        raise DesignError(
+            f"a rater model needs at least two raters whose labels vary with the items; those of {listing(names, 6)} "
+            "do not"
+        )
+    why = "labels hardly vary and do not follow the items: neither severity nor variability is estimable"
+    rows = ~np.isin(table.rater, constant)
+    kept = np.setdiff1d(np.arange(len(table.raters)), constant)
+    codes = {name: getattr(table, name)[rows] for name in ("item", "criterion", "value", "group", "subject")}
+    return replace(
+        table, rater=np.searchsorted(kept, table.rater[rows]), raters=tuple(table.raters[r] for r in kept),
+        is_judge=table.is_judge[kept], exclusions=(*table.exclusions, Exclusion("rater", len(names), why, (*names,))),
+        **codes,
+    )  # fmt: skip
+
+
+def _is_constant(table: RaterTable, r: int) -> bool:
+    """Whether a rater repeats one label of each criterion more often than the others use it on these items, by more
+    than chance, and its labels do not rise with theirs."""
+    from scipy.special import bdtrc
+
+    mine = table.rater == r
+    number = np.bincount(table.cell)
+    usual = np.zeros(len(table.criteria))
+    for j in np.unique(table.criterion[mine]):
+        values, often = np.unique(table.value[mine & (table.criterion == j)], return_counts=True)
+        usual[j] = values[often.argmax()]
+    same = table.value == usual[table.criterion]
+    mine &= number[table.cell] > 1
+    n, repeated = int(mine.sum()), int((mine & same).sum())
+    if repeated < MOSTLY * n or not n:
+        return False
+    cells = table.cell[mine]
+    share = float(((np.bincount(table.cell, same)[cells] - same[mine]) / (number[cells] - 1)).mean())
+    if bdtrc(repeated - 1, n, share) > NO_CHANCE:
+        return False
+    found = _correlation_with_others(table, r)
+    return found is None or found[1] > 1 - ALSO_RELATED
+
+
 def put_baseline_first(table: RaterTable, baseline: str | None) -> RaterTable:
     """The group that others are compared with first: the one named, or the one with most labels."""
     if len(table.groups) < 2:
@@ -602,6 +658,10 @@ def put_baseline_first(table: RaterTable, baseline: str | None) -> RaterTable:
 
 
 # -- What raters share -----------------------------------------------------------------------------
+
+MOSTLY, NO_CHANCE, ALSO_RELATED = 0.9, 0.001, 0.95
+"""The share of one label from which a rater's labels are examined, the probability of as large a share among labels of
+the others, and the confidence that they are related to the others' from which they are kept."""
 
 ALONE = 0.05
 """Smallest share of a rater's labels in cells with other labels: with less, only model assumptions identify ψ."""
@@ -672,25 +732,41 @@ def raters_upside_down(table: RaterTable, alpha: float) -> tuple[tuple[str, floa
     The correlation is of a rater's labels with the mean of the others' of the same cell, within criteria; Fisher's z
     over subjects.
     """
+    each = {name: _correlation_with_others(table, r) for r, name in enumerate(table.raters)}
+    found = {name: one for name, one in each.items() if one is not None}
+    if not found:
+        return ()
+    adjusted = adjust_p(np.array([p for _, p in found.values()]), "holm")
+    return tuple((name, away) for (name, (away, _)), q in zip(found.items(), adjusted, strict=True) if q <= alpha)
+
+
+def reversed_cautions(table: RaterTable, alpha: float, quantities: str) -> Iterator[str]:
+    """A caution about raters whose scale may be reversed."""
+    if turned := raters_upside_down(table, alpha):
+        each = [f"{name} (r = {signed(away)} with the mean of the others)" for name, away in turned]
+        yield (
+            f"labels are negatively correlated with the others': {listing(each, 6)}. If their scale is reversed, "
+            f"recode these labels, or exclude them with annotators=...; {quantities} otherwise meaningless."
+        )
+
+
+def _correlation_with_others(table: RaterTable, r: int) -> tuple[float, float] | None:
+    """A rater's correlation with the mean of the others' labels, and the p-value of one that is not below 0; None
+    without labels that vary on enough subjects."""
     from scipy.special import ndtr
 
     number, total = np.bincount(table.cell), np.bincount(table.cell, table.value)
-    others = (total[table.cell] - table.value) / np.maximum(number[table.cell] - 1, 1)
-    found, p = [], []
-    for r, name in enumerate(table.raters):
-        mine = np.flatnonzero((table.rater == r) & (number[table.cell] > 1))
-        n = len(np.unique(table.subject[mine]))
-        if n <= LEAST_DIFFERENCES + 1:
-            continue
-        own, theirs = (_centre_criteria(v[mine], table.criterion[mine]) for v in (table.value, others))
-        size = float(np.sqrt((own @ own) * (theirs @ theirs)))
-        if size > 0:
-            away = float(np.clip(own @ theirs / size, -0.9999, 0.9999))
-            found.append((name, away))
-            p.append(float(ndtr(np.arctanh(away) * np.sqrt(n - 3))))
-    if not p:
-        return ()
-    return tuple(one for one, q in zip(found, adjust_p(np.array(p), "holm"), strict=True) if q <= alpha)
+    mine = np.flatnonzero((table.rater == r) & (number[table.cell] > 1))
+    n = len(np.unique(table.subject[mine]))
+    if n <= LEAST_DIFFERENCES + 1:
+        return None
+    others = (total[table.cell[mine]] - table.value[mine]) / (number[table.cell[mine]] - 1)
+    own, theirs = (_centre_criteria(v, table.criterion[mine]) for v in (table.value[mine], others))
+    size = float(np.sqrt((own @ own) * (theirs @ theirs)))
+    if not size > 0:
+        return None
+    away = float(np.clip(own @ theirs / size, -0.9999, 0.9999))
+    return away, float(ndtr(np.arctanh(away) * np.sqrt(n - 3)))
 
 
 def _centre_criteria(value: Floats | Ints, criterion: Ints) -> Floats:
