@@ -592,7 +592,7 @@ def drop_constant_criteria(table: RaterTable) -> RaterTable:
 
 
 def drop_constant_raters(table: RaterTable) -> RaterTable:
-    """Without raters whose labels hardly vary, however the items do: no severity or variability fits them.
+    """Without raters whose labels barely vary, however the items do: no severity or variability fits them.
 
     A fit takes such labels as the ideal ratings, and all others as variable. A severity beyond the scale's ends has no
     maximum (FACETS leaves such elements out as extreme scores).
@@ -611,7 +611,7 @@ def drop_constant_raters(table: RaterTable) -> RaterTable:
             f"a rater model needs at least two raters whose labels vary with the items; those of {listing(names, 6)} "
             "do not"
         )
-    why = "labels hardly vary and do not follow the items: neither severity nor variability is estimable"
+    why = "labels barely vary and do not follow the items: neither severity nor variability is estimable"
     rows = ~np.isin(table.rater, constant)
     kept = np.setdiff1d(np.arange(len(table.raters)), constant)
     codes = {name: getattr(table, name)[rows] for name in ("item", "criterion", "value", "group", "subject")}
@@ -636,14 +636,15 @@ def _is_constant(table: RaterTable, r: int) -> bool:
     same = table.value == usual[table.criterion]
     mine &= number[table.cell] > 1
     n, repeated = int(mine.sum()), int((mine & same).sum())
-    if repeated < MOSTLY * n or not n:
+    if n < LEAST_CONSTANT or repeated < MOSTLY * n:
         return False
     cells = table.cell[mine]
     share = float(((np.bincount(table.cell, same)[cells] - same[mine]) / (number[cells] - 1)).mean())
     if bdtrc(repeated - 1, n, share) > NO_CHANCE:
         return False
+    subjects = len(np.unique(table.subject[mine]))
     found = _correlation_with_others(table, r)
-    return found is None or found[1] > 1 - ALSO_RELATED
+    return found is None or bool(np.arctanh(found[0]) + 1.96 / np.sqrt(subjects - 3) < np.arctanh(WEAK))
 
 
 def put_baseline_first(table: RaterTable, baseline: str | None) -> RaterTable:
@@ -659,9 +660,9 @@ def put_baseline_first(table: RaterTable, baseline: str | None) -> RaterTable:
 
 # -- What raters share -----------------------------------------------------------------------------
 
-MOSTLY, NO_CHANCE, ALSO_RELATED = 0.9, 0.001, 0.95
-"""The share of one label from which a rater's labels are examined, the probability of as large a share among labels of
-the others, and the confidence that they are related to the others' from which they are kept."""
+LEAST_CONSTANT, MOSTLY, NO_CHANCE, WEAK = 30, 0.9, 0.001, 0.3
+"""Labels of a rater from which it can count as constant, its share of one label, the probability of as large a share
+among labels of the others, and the upper limit of its correlation with them, from which it is kept."""
 
 ALONE = 0.05
 """Smallest share of a rater's labels in cells with other labels: with less, only model assumptions identify ψ."""
