@@ -157,7 +157,7 @@ def page_of(found: Any) -> list[dict[str, Any]]:
     module, _, function = PAGES[type(found).__name__].partition(":")
     parts = getattr(importlib.import_module(f"assay.{module}"), function)(found)
     return [
-        {"title": part.title, "words": list(part.words), "lines": list(part.lines),
+        {"title": part.title, "words": [*part.words, *part.cautions], "lines": list(part.lines),
          "frames": [[caption, list(frame.shape), sums_of(frame)] for caption, frame in part.frames],
          "pictures": [[caption, drawn_once(found, draw)] for caption, draw in part.pictures]}
         for part in parts

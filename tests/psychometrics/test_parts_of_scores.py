@@ -29,7 +29,7 @@ def test_a_g_study_has_coefficients_apart_from_variances():
     found = dataclasses.replace(study, studies=study.studies * 100)
     (part,) = g_study_parts(found)
     assert part.title == "Generalizability: p x (r:t), object p"
-    assert part.words == (*found.sentences()[:80], "careful")  # two for each of 40 studies
+    assert (part.words, part.cautions) == ((*found.sentences()[:80],), ("careful",))  # two for each of 40 studies
     (about, coefficients), (other, components) = g_study_parts(study)[0].frames
     assert about == "Reliability of a single score: Eρ² for comparing objects, Φ for absolute scores."
     assert "percent" not in coefficients.columns
@@ -48,7 +48,7 @@ def test_a_d_study_names_its_studies_where_there_are_several(several):
     found = excluded(study.d_study(r=[1, 2], t=[1, 2, 3], target=0.75), "c9")
     (part,) = d_study_parts(found)
     assert part.title == "Projected reliability (D-study)"
-    assert part.words == (*found.sentences(), "careful")
+    assert (part.words, part.cautions) == (found.sentences(), ("careful",))
     assert part.frames[0][0] == "Smallest number of t that reaches 0.75."
     assert ("study" in part.frames[0][1].columns) == several
     assert part.frames[1][0] == "All combinations of numbers."
@@ -72,7 +72,7 @@ def test_a_page_names_two_families_where_there_are_no_others(pairs, title):
     found = excluded(dataclasses.replace(one, each=each), "c9")
     (part,) = disattenuation_parts(found)
     assert part.title == title
-    assert part.words == (*found.sentences(), "careful")
+    assert (part.words, part.cautions) == (found.sentences(), ("careful",))
     assert [about for about, _ in part.frames] == [
         "Observed and universe-score correlations.", "Reliability of a single score of each family."
     ]  # fmt: skip
@@ -82,7 +82,7 @@ def test_a_quick_fit_with_one_mode_has_one_part():
     found = model_of(planted([[[0.0, 1.0]]]))
     (part,) = rater_parts(found)
     assert part.title == "Severity and variability of raters"
-    assert part.words == (*found.sentences(), "careful")
+    assert (part.words, part.cautions) == (found.sentences(), ("careful",))
     assert [about for about, _ in part.frames] == [
         "Severity φ in categories from the raters' mean (below 0: severe); variability ψ in categories."
     ]
@@ -130,7 +130,7 @@ def test_a_rasch_model_has_raters_criteria_and_two_pictures():
     found = facet_rasch_of()
     (part,) = rasch_parts(found)
     assert part.title == "Many-facet Rasch model"
-    assert part.words == (*found.sentences(), "careful")
+    assert (part.words, part.cautions) == (found.sentences(), ("careful",))
     assert [about for about, _ in part.frames] == [
         "Severity λ in logits (above 0: severe); infit and outfit have expectation 1.", "Criteria."
     ]  # fmt: skip

@@ -147,6 +147,7 @@ def test_section_shows_four_sentences_and_first_table_or_picture() -> None:
     assert whole.more_words == ("e", "f")
     assert (whole.shown_picture, whole.more_pictures) == (None, two)
     assert whole.more == "Details and 2 charts"
+    assert dataclasses.replace(whole, cautions=("careful",)).shown_words == ("b", "c", "d", "careful")
     drawn = Section("x", words[:4], (), two)
     assert (drawn.shown_picture, drawn.more_pictures) == (two[0], two[1:])
     assert drawn.more == "1 chart"

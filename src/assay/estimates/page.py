@@ -23,7 +23,7 @@ def estimate_parts(found: CorrectedEstimate) -> tuple[Part, ...]:
     return (
         Part(
             f"Corrected estimates from the labels of {' and '.join(found.judges)}",
-            (*words.estimate_lines(found)[: 2 * MOST_SHARES], *found.cautions),
+            tuple(words.estimate_lines(found)[: 2 * MOST_SHARES]),
             (
                 (
                     "Corrected, human-only and judge-only estimates. Equivalent labels: additional human-labelled "
@@ -33,6 +33,7 @@ def estimate_parts(found: CorrectedEstimate) -> tuple[Part, ...]:
             ),
             (("Corrected, human-only and judge-only estimates.", found.plot),),
             (*map(str, found.exclusions), *found.notes),
+            cautions=found.cautions,
         ),
     )
 
@@ -53,10 +54,11 @@ def drift_parts(found: Drift) -> tuple[Part, ...]:
     return (
         Part(
             "Judge drift",
-            (*words.drift_lines(found), *found.cautions),
+            tuple(words.drift_lines(found)),
             (("Changes, after minus before; R is the agreement ratio.", filled(found.table)),),
             (("Changes with their intervals.", found.plot),),
             (*map(str, found.exclusions), *found.notes),
+            cautions=found.cautions,
         ),
     )
 
@@ -66,7 +68,7 @@ def monitor_parts(found: Monitor) -> tuple[Part, ...]:
     return (
         Part(
             "Monitoring of the judge",
-            (*words.monitor_lines(found), *found.cautions),
+            tuple(words.monitor_lines(found)),
             (
                 (
                     "The baseline, and the mean since then or since the change point.",
@@ -75,6 +77,7 @@ def monitor_parts(found: Monitor) -> tuple[Part, ...]:
             ),
             (("Detector at each observation; the dotted line is the alarm threshold.", found.plot),),
             (*map(str, found.exclusions), *found.notes),
+            cautions=found.cautions,
         ),
     )
 
@@ -84,7 +87,7 @@ def route_parts(found: Route) -> tuple[Part, ...]:
     return (
         Part(
             "Judge share and human queue",
-            (*words.route_lines(found), *found.cautions),
+            tuple(words.route_lines(found)),
             (
                 (
                     "Shares of the most confident items; above 0 is within the margin.",
@@ -93,6 +96,7 @@ def route_parts(found: Route) -> tuple[Part, ...]:
             ),
             (("Difference of judge and human agreement plus the margin, by judge share.", found.plot),),
             (*map(str, found.exclusions), *found.notes),
+            cautions=found.cautions,
         ),
     )
 

@@ -41,9 +41,10 @@ def validation_parts(found: SimilarityValidation) -> tuple[Part, ...]:
         frames.append((words, filled(found.by_authors, found.counted)))
     return (
         Part(
-            "Validity of similarity measures", (*found.sentences(), *found.footnotes(), *found.cautions),
+            "Validity of similarity measures", (*found.sentences(), *found.footnotes()),
             tuple(frames),
             (("Rank correlations of measures with the experts", found.plot),), tuple(map(str, found.exclusions)),
+            cautions=found.cautions,
         ),
     )  # fmt: skip
 

@@ -146,8 +146,8 @@ def position_parts(found: PositionBias) -> tuple[Part, ...]:
         (f"Share of choices by place, {places} texts", partial(found.plot, places=places))
         for places in sorted({round(1 / chance) for chance in found.shares["chance"]})
     )
-    lines = (words.position_verdict(found.biased, found.n_tests), *found.cautions)
-    return (Part("Position bias", lines, tuple(frames), draws, tuple(map(str, found.exclusions))),)
+    verdict, excluded = words.position_verdict(found.biased, found.n_tests), tuple(map(str, found.exclusions))
+    return (Part("Position bias", (verdict,), tuple(frames), draws, excluded, cautions=found.cautions),)
 
 
 # -- parts of the report -----------------------------------------------------------------------------

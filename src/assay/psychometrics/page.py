@@ -40,13 +40,14 @@ def g_study_parts(found: GStudy) -> tuple[Part, ...]:
     return (
         Part(
             f"Generalizability: {found.design}, object {found.object}{_facet_columns(found)}",
-            (*found.sentences()[: 2 * MOST_STUDIES], *found.cautions),
+            found.sentences()[: 2 * MOST_STUDIES],
             (
                 ("Reliability of a single score: Eρ² for comparing objects, Φ for absolute scores.", coefficients),
                 ("Variance components.", components),
             ),
             (("Variance by effect, in percent.", found.plot),),
             (*map(str, found.exclusions), *found.notes),
+            cautions=found.cautions,
         ),
     )
 
@@ -59,13 +60,14 @@ def d_study_parts(found: DStudy) -> tuple[Part, ...]:
     return (
         Part(
             "Projected reliability (D-study)",
-            (*found.sentences(), *found.cautions),
+            found.sentences(),
             (
                 (f"Smallest number of {along} that reaches {found.target:g}.", smallest),
                 ("All combinations of numbers.", filled(found.projected)),
             ),
             ((f"Coefficient by the number of {noun}.", found.plot),),
             found.notes,
+            cautions=found.cautions,
         ),
     )
 
@@ -78,13 +80,14 @@ def disattenuation_parts(found: Disattenuation) -> tuple[Part, ...]:
     return (
         Part(
             title,
-            (*found.sentences(), *found.cautions),
+            found.sentences(),
             (
                 ("Observed and universe-score correlations.", filled(found.table, found.counted)),
                 ("Reliability of a single score of each family.", found.reliabilities),
             ),
             (("Observed and universe-score correlations", found.plot),),
             found.notes,
+            cautions=found.cautions,
         ),
     )
 
@@ -98,12 +101,13 @@ def rater_parts(found: RaterModel) -> tuple[Part, ...]:
     parts = [
         Part(
             f"Severity and variability of raters{numbers}",
-            (*found.sentences(), *found.cautions),
+            found.sentences(),
             ((f"Severity φ in {found.unit} from the raters' mean (below 0: severe); variability ψ in {found.unit}.",
               filled(found.rows)),),
             (("Severity against variability.", found.plot),
              ("Ideal ratings, on the average rater's scale, and labels.", found.plot_ideal)),
             (*map(str, found.exclusions), *found.notes),
+            cautions=found.cautions,
         )
     ]  # fmt: skip
     if (fair := found.fairness) is not None:
@@ -133,7 +137,7 @@ def rasch_parts(found: FacetRasch) -> tuple[Part, ...]:
     return (
         Part(
             "Many-facet Rasch model",
-            (*found.sentences(), *found.cautions),
+            found.sentences(),
             (
                 ("Severity λ in logits (above 0: severe); infit and outfit have expectation 1.", rows),
                 ("Criteria.", found.items),
@@ -143,6 +147,7 @@ def rasch_parts(found: FacetRasch) -> tuple[Part, ...]:
                 ("Subjects, raters and steps on one axis (Wright map).", found.plot_map),
             ),
             (*map(str, found.exclusions), *found.notes),
+            cautions=found.cautions,
         ),
     )
 

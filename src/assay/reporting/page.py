@@ -255,6 +255,8 @@ class Part:
         Exclusions and notes.
     folded : bool
         Whether a report shows it folded, for reference.
+    cautions : tuple of str
+        Shown at once, after the first sentences.
     """
 
     title: str
@@ -264,6 +266,7 @@ class Part:
     lines: tuple[str, ...] = ()
     marks: Marks | None = None
     folded: bool = False
+    cautions: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -336,8 +339,8 @@ class Section:
 
     Attributes
     ----------
-    words : tuple of str
-        The first opens the section; `OPEN_WORDS` of the others are shown at once.
+    words, cautions : tuple of str
+        The first of the words opens the section; `OPEN_WORDS` of the others are shown at once, and all cautions.
     tables, pictures : tuple
         The first table (without tables, the first picture) is shown; all others are under Details.
     folded : bool
@@ -352,6 +355,7 @@ class Section:
     copies: tuple[Copy, ...] = ()
     marks: Marks | None = None
     folded: bool = False
+    cautions: tuple[str, ...] = ()
 
     @property
     def anchor(self) -> str:
@@ -361,7 +365,7 @@ class Section:
     @property
     def shown_words(self) -> tuple[str, ...]:
         """The sentences that are shown at once, after the first."""
-        return self.words[1 : OPEN_WORDS + 1]
+        return (*self.words[1 : OPEN_WORDS + 1], *self.cautions)
 
     @property
     def more_words(self) -> tuple[str, ...]:
@@ -395,7 +399,7 @@ class Section:
         """Words, and tables with all their digits."""
         frames = [(table.caption, table.frame) for table in self.tables if table.frame is not None]
         return {
-            "title": self.title, "words": list(self.words),
+            "title": self.title, "words": [*self.words, *self.cautions],
             "tables": [{"caption": caption, "columns": frame.to_dict(as_series=False)} for caption, frame in frames],
         }  # fmt: skip
 
@@ -498,7 +502,7 @@ class Page:
             lines += [tables.to_markdown(self.marks.table), f"{legend}.", *(f"- {one}" for one in notes)]
         lines.append(self.rule)
         for _, section in self.anchored:
-            lines += [f"## {section.title}", *section.words]
+            lines += [f"## {section.title}", *section.words, *section.cautions]
             for table in section.tables:
                 lines += [f"{table.caption}", tables.to_markdown(table)]
             lines += ["\n".join(f"- {line}" for line in section.lines)]
@@ -582,6 +586,7 @@ def section_of(part: Part) -> Section:
         tuple(part.lines),
         folded=part.folded,
         marks=part.marks,
+        cautions=tuple(f"Caution: {one}" for one in part.cautions),
     )
 
 

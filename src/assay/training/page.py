@@ -39,9 +39,10 @@ def _comparison(found: TrainedRater) -> Part:
     )
     return Part(
         "Agreement of the trained rater with annotators",
-        (*said, *found.cautions),
+        tuple(said),
         frames,
         lines=(*map(str, found.exclusions), *found.notes),
+        cautions=found.cautions,
     )
 
 

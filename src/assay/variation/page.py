@@ -67,8 +67,9 @@ def panel_parts(found: JudgePanel) -> tuple[Part, ...]:
         ("The panel as a whole, and the contribution of each judge.", filled(whole)),
         ("Covariances and correlations of the judges' errors.", filled(pairs)),
     )
-    lines = (*found.cautions, *map(str, found.exclusions), *found.notes)
-    return (Part("Panel of judges", tuple(words.panel_lines(found)), frames, tuple(drawn), lines),)
+    lines = (*map(str, found.exclusions), *found.notes)
+    said = tuple(words.panel_lines(found))
+    return (Part("Panel of judges", said, frames, tuple(drawn), lines, cautions=found.cautions),)
 
 
 def report_panel(labels: Annotations, options: PartOptions) -> tuple[Part, ...]:
