@@ -19,6 +19,23 @@ MOST_LINES = 40
 """Estimates in a summary."""
 
 
+ONE_CLUSTER = "a single cluster determines it; label items of more clusters"
+"""The reason for a missing interval of a coefficient of a level that only one cluster has."""
+
+
+def too_few_clusters(number: int, least: int) -> str:
+    """Return the reason for missing intervals of coefficients with few labelled clusters."""
+    return f"labelled items are in {counted(number, 'cluster')}; an interval of a coefficient requires {least}"
+
+
+def few_clusters(number: int, most: int) -> str:
+    """Return the caution for intervals of coefficients with few labelled clusters."""
+    return (
+        f"labelled items are in {counted(number, 'cluster')}: the 95% interval of the coefficient of a level that few "
+        f"clusters have covers it in 91% to 95% of studies. Label items of {most} or more clusters."
+    )
+
+
 def changed(one: Estimate) -> str:
     """Return a difference with its sign and its interval."""
     return f"{signed(one.estimate)} {interval(one.low, one.high)}"
