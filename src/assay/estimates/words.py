@@ -419,8 +419,9 @@ def plan_lines(found: Any) -> list[str]:
 
 def _goal(settings: Any) -> str:
     if settings.difference is not None:
-        return f"A difference of {settings.difference:g} with power {settings.power:g}"
-    return f"Half-width {settings.half_width:g}"
+        averaged = "" if settings.pilot is None else ", averaged over the pilot's uncertainty,"
+        return f"A difference of {settings.difference:g} with power {settings.power:g}{averaged}"
+    return f"Half-width {settings.half_width:g} on average"
 
 
 def _requirement(row: Mapping[str, Any]) -> str:
@@ -431,7 +432,15 @@ def _requirement(row: Mapping[str, Any]) -> str:
         if row["humans_only"] is None
         else f"{row['humans_only']:,} without the judge (cost {row['cost_humans_only']:,.0f})"
     )
-    return f"requires {row['n']:,} human-labelled items (cost {row['cost']:,.0f}); {only}"
+    return f"requires {row['n']:,} human-labelled items ({_range_of_items(row)}cost {row['cost']:,.0f}); {only}"
+
+
+def _range_of_items(row: Mapping[str, Any]) -> str:
+    """The 80% range of the number of items with a pilot; empty without."""
+    if row["n_low"] is None:
+        return ""
+    ends = f"{row['n_low']:,} or more" if row["n_high"] is None else f"{row['n_low']:,}–{row['n_high']:,}"
+    return f"80% range: {ends}; "
 
 
 def uneven_repeats(judge: str, on: float, off: float) -> str:

@@ -751,6 +751,13 @@ class TextInference:
         found = self.robin.variance(of)
         return of.value - float(stdtrit(found.df, 1 - ALPHA)) * math.sqrt(found.total)
 
+    def p_above(self, of: Influence) -> float:
+        """The one-sided p-value of a contrast that is not above 0; without variance 0 or 1."""
+        found = self.robin.variance(of)
+        if not found.total > 0:
+            return float(of.value <= 0)
+        return float(stdtr(found.df, -of.value / math.sqrt(found.total)))
+
 
 def _t_estimate(value: float, error: float, df: float, confidence: float) -> Estimate:
     if not math.isfinite(value) or not error > 0:
