@@ -151,6 +151,44 @@ def test_documents_and_teachers_stay_in_one_fold():
     assert sizes.max() - sizes.min() <= 2
 
 
+def grouped_texts(documents: int, each: int, **columns: int) -> Annotations:
+    """Items of documents without a prefix of the ids, and further columns with so many values, crossed with them."""
+    n, rng = documents * each, np.random.default_rng(1)
+    names = [f"item{i:03d}" for i in range(n)]
+    frame = pl.DataFrame({"item": names, "annotator": "ann", "label": rng.integers(1, 6, n)})
+    items = pl.DataFrame(
+        {"item": names, "text": [" ".join(f"w{w}" for w in rng.integers(0, 4000, 40)) for _ in names]}
+        | {"document": [f"doc{i % documents}" for i in range(n)]}
+        | {name: [f"{name}{v}" for v in rng.integers(0, k, n)] for name, k in columns.items()}
+    )
+    return Annotations.from_frame(frame, scale="1-5", items=items, judges=[])
+
+
+def divided(labels: Annotations, folds: documents.Folds, column: str) -> int:
+    """How many values of a column are in several folds."""
+    pairs = set(zip(labels.items[column].to_list(), folds.fold.tolist(), strict=True))
+    return len(pairs) - labels.items[column].n_unique()
+
+
+@pytest.mark.parametrize(("number", "each", "columns"), [(8, 20, {}), (40, 5, {"author": 20}), (60, 3, {"topic": 12})])
+def test_documents_are_in_one_fold_though_they_are_few_or_crossed(number, each, columns):
+    labels = grouped_texts(number, each, **columns)
+    folds = folds_of(labels, near=0.0, text="text")
+    assert divided(labels, folds, "document") == 0
+    assert folds.documents
+    assert len(set(folds.fold.tolist())) == 5
+    teachers = replace(labels, items=labels.items.rename({"document": "teacher"}))
+    if not columns:
+        assert divided(teachers, folds_of(teachers, near=0.0, text="text"), "teacher") == 0
+
+
+def test_items_without_documents_are_their_own():
+    labels = grouped_texts(8, 20)
+    alone = replace(labels, items=labels.items.drop("document"))
+    assert not folds_of(alone, near=0.0, text="text").documents
+    assert not folds_of(labels, near=0.0, text="text", together=[]).documents
+
+
 def test_documents_are_found_in_item_ids():
     names = [f"{d}{k:06d}__stars" for d in (1020, 1021, 1045, 2000, 2001) for k in (1, 2)]
     frame = pl.DataFrame({"item": names, "annotator": "ann", "label": [1, 2] * 5})

@@ -12,7 +12,7 @@ import re
 import zlib
 from collections import Counter
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import pairwise
 from typing import Any, Literal
@@ -27,6 +27,7 @@ from assay.data.scales import Label, Scale
 from assay.data.structure.cells import ColumnView
 from assay.data.structure.dependence import dependence
 from assay.data.structure.groups import item_groups
+from assay.data.structure.role_names import plain_name
 from assay.errors import DataError, DesignError, counted, listing, unknown
 from assay.estimation.options import Settings, level_option, option, seed_option
 from assay.estimation.result import Exclusion
@@ -85,8 +86,8 @@ class TrainSettings(Settings):
     )
     together: Sequence[str] | None = option(
         None, "Further item columns whose items stay in one fold, such as teacher or author.",
-        details="By default the column with the fewest values that groups whole documents, if it has at least twice as "
-        "many values as there are folds, and no column with predefined folds; [] for none.",
+        details="By default all columns that group whole documents, if they have at least twice as many values as "
+        "there are folds (once as many if named as documents or authors are), and as many groups are left; [] for none.",
     )  # fmt: skip
     near: float = option(
         0.6, "Share of common 3-grams above which two texts are treated as one document; 0 disables the comparison.",
@@ -560,12 +561,15 @@ class Folds:
         Names of the folds.
     words : tuple of str
         Notes on how groups and folds were made.
+    documents : bool
+        Whether documents of several items are known, or columns that group items; else each item is one of its own.
     """
 
     group: Ints
     fold: Ints
     names: tuple[str, ...]
     words: tuple[str, ...]
+    documents: bool = True
 
     def __len__(self) -> int:
         return len(self.names)
@@ -596,13 +600,21 @@ def documents_of(labels: Annotations, settings: TrainSettings) -> tuple[list[Any
     return parts.stem.codes.tolist(), f"by the part of the item ids before '{parts.separator}'"
 
 
+GROUP_NAMES = re.compile(
+    r"(doc|document|text|source|teacher|author|writer|speaker|student|pupil|patient|participant|user|lesson|school|class"
+    r"|conversation|dialogue|dialog|thread|session|book|article|story|essay)( ?(id|name|nr|no|code|key))?"
+)
+"""Names of columns that group items, also with few values."""
+
+
 def columns_together(
     labels: Annotations, documents: tuple[list[Any] | None, str], settings: TrainSettings
 ) -> tuple[str, ...]:
-    """Return the item columns whose items stay in one fold: those of the settings, or the coarsest that is found.
+    """Return the item columns whose items stay in one fold: those of the settings, or all that are found.
 
-    A teacher groups the lessons: each lesson has one teacher. Columns of measurements, or with few values, do not
-    group documents.
+    A teacher groups the lessons: each lesson has one teacher. Columns of measurements do not group documents, and
+    columns with few values only if their name is that of a document or its author. A column that crosses the others is
+    left out if fewer groups than folds would remain: documents come first, then the columns with the fewest values.
     """
     if settings.together is not None or settings.fold is not None:
         return tuple(settings.together or ())
@@ -617,10 +629,17 @@ def columns_together(
         view = ColumnView(items[one.name])
         names = (view.values is None or view.whole) and view.filled == view.rows and not one.order
         # A level has two documents or more on average: lengths of documents have one.
-        few = 2 * settings.folds <= view.n_values <= groups / 2
-        if names and few and not dependence(view.codes, owner).broken:
-            found.append((view.n_values, one.name))
-    return (min(found)[1],) if found else ()
+        usual = plain_name(one.name)
+        least = settings.folds if GROUP_NAMES.fullmatch(usual) else 2 * settings.folds
+        if names and least <= view.n_values <= groups / 2 and not dependence(view.codes, owner).broken:
+            found.append((not usual.startswith("doc"), view.n_values, one.name, view.codes))
+    kept, parts = [], [owner]
+    for *_, name, codes in sorted(found, key=lambda one: one[:3]):
+        merged = merge_groups(len(owner), [*parts, codes])
+        if int(merged.max()) + 1 >= settings.folds:
+            kept.append(name)
+            parts.append(codes)
+    return tuple(kept)
 
 
 def _check_pattern(pattern: str) -> str:
@@ -670,7 +689,8 @@ def make_folds(
         group = merge_groups(n, [group], joined)
     n_groups = len(set(group.tolist()))
     if settings.fold is not None:
-        return _given_folds(labels, rows, group, settings.fold, (*words, f"folds from item column '{settings.fold}'"))
+        given = (*words, f"folds from item column '{settings.fold}'")
+        return replace(_given_folds(labels, rows, group, settings.fold, given), documents=len(parts) > 1)
     if n_groups < settings.folds:
         raise DataError(_too_few(n_groups, n_before, settings))
     fold = draw_folds(group, settings.folds, np.random.default_rng([settings.seed, 1]))
@@ -678,7 +698,8 @@ def make_folds(
     labelled = len(set(group[[i for i, name in enumerate(texts.items) if name in rated]].tolist()))
     known = "" if labelled == n_groups else f" ({labelled:,} with human labels)"
     words.append(f"{settings.folds} folds of {n_groups:,} groups{known}, drawn with seed {settings.seed}")
-    return Folds(group, fold, tuple(str(k + 1) for k in range(settings.folds)), tuple(words))
+    names = tuple(str(k + 1) for k in range(settings.folds))
+    return Folds(group, fold, names, tuple(words), owner is not None or len(parts) > 1)
 
 
 def _too_few(groups: int, before: int, settings: TrainSettings) -> str:

@@ -24,7 +24,8 @@ def sentences(found: Any) -> list[str]:
         lines.append(prefix + _agreement(found, target))
         lines += [prefix + line for line in _comparisons(found, target)]
     groups = labelled_groups(found.trained)
-    lines.append(f"Intervals: bootstrap of {groups:,} documents, with the same resamples for all raters.")
+    what = "documents" if found.trained.folds.documents else "items"
+    lines.append(f"Intervals: bootstrap of {groups:,} {what}, with the same resamples for all raters.")
     return lines
 
 
@@ -37,11 +38,12 @@ def labelled_groups(trained: Any) -> int:
 def _agreement(found: Any, target: Target) -> str:
     names = measures_of(target)
     first, rmse, ratio = (found.row_index(FAMILY, name, target.criterion) for name in names)
+    known = found.trained.folds.documents
     who = f"the mean of {len(found.members)} encoders" if len(found.members) > 1 else "the encoder"
     return (
         f"{who} has {names[0]} = {_format(found.estimates[first])}, RMSE = {_format(found.estimates[rmse])} and "
         f"agreement ratio R = {_format(found.estimates[ratio])} with annotators on {found.rows['n'][rmse]:,} items, "
-        "each rated by encoders that were not trained on its document."
+        f"each rated by encoders that were not trained on {'its document' if known else 'this item'}."
     )
 
 
