@@ -415,7 +415,12 @@ def test_biases_and_separations_are_said():
         {"facet": "criteria", "reliability": 0.5, "separation": 1.0, "strata": 1.7, "reason": None},
         {"facet": "subjects", "reliability": 0.0, "separation": 0.0, "strata": 0.3, "reason": "why"},
     ]
-    assert said(bias=bias, separation=separation) == [
+    severe = [("a", 1.0, 0.5, 1.5, 0.01, 1.0, 1.0)]
+    assert "Reliability of severities not demonstrated: no rater differs significantly from the mean." in said(
+        separation=separation
+    )
+    assert said(severe, bias=bias, separation=separation) == [
+        "Significantly more severe than the mean (logits): a (+1.00 [0.50, 1.50]).",
         (
             "Significantly more severe (+) or more lenient (−) on one criterion: a on y (−1.00 logits), b on x "
             "(+0.50 logits)."
