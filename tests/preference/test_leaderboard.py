@@ -838,10 +838,10 @@ def test_a_difference_is_of_one_board(small):
 
 @pytest.mark.parametrize(
     ("low", "high", "undecided"),
-    [(-1.0, 9.0, True), (0.0, 9.0, True), (0.5, 9.0, False), (-9.0, 0.0, True), (-9.0, -0.5, False)],
+    [(-1.0, 9.0, True), (0.0, 9.0, True), (1.8, 2.2, False), (-9.0, 0.0, True), (0.5, 9.0, True)],
 )
-def test_pair_is_undecided_if_interval_includes_0(low, high, undecided, small):
-    """Resamples of a minus b with these ends, half of them each."""
+def test_pair_is_undecided_if_interval_includes_0_or_p_is_large(low, high, undecided, small):
+    """Resamples of a minus b with these ends, half of them each: 0.5 and 9 have a standard error of 4.3."""
     two = np.ones((3, 2, 2), dtype=np.int64)
     one = rated((3.0, 1.0), "ab", two, replicates=[[end, 0.0] for end in (low, high)] * 20)
     (row,) = dataclasses.replace(small, boards=(one,)).next_pairs().to_dicts()

@@ -163,12 +163,13 @@ class Leaderboard(Result):
             One row per pair: ``first``, ``second``, ``difference``, ``low``, ``high`` (points), ``width`` (of that
             interval), ``information`` (log of the factor by which one more vote shrinks the volume of the ratings'
             confidence region: q (1 − q) times the variance of the difference in log odds, plus 1; infinite if no
-            vote connects the two), ``votes`` so far, ``undecided`` (whether their order is not significant).
+            vote connects the two), ``votes`` so far, ``undecided`` (whether their order is not
+            significant, Holm-adjusted over the pairs of the leaderboard).
         """
         mine = self._boards_of(settings.who)
         rows: list[dict[str, object]] = []
         for board in mine:
-            rows += _pair_rows(board)
+            rows += _pair_rows(board, self.run.settings.confidence)  # type: ignore[attr-defined]
         for one, other in itertools.combinations(mine, 2):
             rows += [
                 {"first": a, "second": b, "information": math.inf, "votes": 0, "undecided": True}
@@ -537,7 +538,7 @@ def _clear_leads(found: Sequence[Board], confidence: float) -> list[Lead]:
     return found_leads
 
 
-def _pair_rows(board: Board) -> Iterator[dict[str, object]]:
+def _pair_rows(board: Board, confidence: float) -> Iterator[dict[str, object]]:
     """The difference, its interval and its information for every two systems of a leaderboard."""
     if board.reason is not None:
         return
@@ -545,14 +546,16 @@ def _pair_rows(board: Board) -> Iterator[dict[str, object]]:
     both = np.array(list(itertools.combinations(range(n), 2)))
     variance = board.covariance()
     met = board.met
-    for (i, j), found in zip(both.tolist(), board.differences(both), strict=True):
+    differences = list(board.differences(both))
+    adjusted = adjust_p(np.array([one.p() for one in differences]), "holm").tolist()
+    for (i, j), found, p in zip(both.tolist(), differences, adjusted, strict=True):
         q = 1 / (1 + math.exp(-found.estimate * board.slope))
         spread = math.nan if variance is None else float(variance[i, i] + variance[j, j] - 2 * variance[i, j])
         gain = math.log1p(q * (1 - q) * spread * board.slope**2) if math.isfinite(spread) else math.nan
         yield {
             "first": board.systems[i], "second": board.systems[j], "difference": found.estimate, "low": found.low,
             "high": found.high, "width": found.high - found.low, "information": gain, "votes": int(met[i, j]),
-            "undecided": not (found.low > 0 or found.high < 0),
+            "undecided": not ((found.low > 0 or found.high < 0) and p <= 1 - confidence),
         }  # fmt: skip
 
 

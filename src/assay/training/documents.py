@@ -87,7 +87,7 @@ class TrainSettings(Settings):
     together: Sequence[str] | None = option(
         None, "Further item columns whose items stay in one fold, such as teacher or author.",
         details="By default all columns that group whole documents, if they have at least twice as many values as "
-        "there are folds (once as many if named as documents or authors are), and as many groups are left; [] for none.",
+        "there are folds (once as many if named as documents or authors are), and as many groups remain; [] for none.",
     )  # fmt: skip
     near: float = option(
         0.6, "Share of common 3-grams above which two texts are treated as one document; 0 disables the comparison.",
