@@ -136,7 +136,7 @@ def test_documents_are_the_units_of_the_interval() -> None:
 
 
 def of_documents(seed: int, documents: int, having: int, least: float = 0.5) -> Annotations:
-    """1,000 items of 100 documents, of which some are labelled; the first of them have x = 1, and a fourth of all.
+    """1,000 items of 100 documents. Some are labelled; the first of them have x = 1, and the same share of the others.
 
     The intraclass correlation is .5, and the judge's error depends on x and the document.
     """

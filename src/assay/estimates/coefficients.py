@@ -136,12 +136,9 @@ def corrected_coefficients(
     found = []
     for name, *three in zip(regressors.names, *fits, strict=True):
         whole, _, own = three
-        reason = None
-        if n_clusters is not None and n_clusters < LEAST_CLUSTERS:
-            reason = words.too_few_clusters(n_clusters, LEAST_CLUSTERS)
-        elif np.isnan([one.error for one in three]).any():
-            reason = words.ONE_CLUSTER
-        if reason is not None:
+        few = n_clusters is not None and n_clusters < LEAST_CLUSTERS
+        if few or np.isnan([one.error for one in three]).any():
+            reason = words.too_few_clusters(n_clusters or 0, LEAST_CLUSTERS) if few else words.ONE_CLUSTER
             none = without_interval(own.estimate, reason)
             found.append(CorrectedCoefficient(name, none, none, whole.estimate, 0.0, None))
             continue
@@ -157,17 +154,14 @@ def corrected_coefficients(
 def _combined(
     fits: Sequence[ClusteredSum], places: Sequence[Ints], n_units: int, confidence: float
 ) -> tuple[Estimate, float]:
-    """The corrected coefficient and λ, from those of the judge on all items and on the labelled ones, and of humans.
-
-    λ is tuned on the labelled units, so that their residuals are those with the λ of the other units, and one degree of
-    freedom less is left: with few clusters of a level, λ alone can fit half of the residuals.
-    """
+    """The corrected coefficient and λ, from those of the judge on all items and on the labelled ones, and of humans."""
     whole, here, own = fits
     parts = np.zeros((3, n_units))
     for row, place, one in zip(parts, places, fits, strict=True):
         row[place] = one.parts
     f, v, u = parts
     weight = tune_lambda(u[places[2]], v[places[2]], clip=False)
+    # λ is tuned on the labelled units: a residual is that with the λ of the others, and λ takes a degree of freedom.
     used = v**2 / float(v @ v) if weight else np.zeros(n_units)
     residual = (u - weight * v) / (1 - np.minimum(used, MOST_LEVERAGE))
     variance = np.array([residual @ residual, weight**2 * (f @ f)])

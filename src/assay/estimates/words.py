@@ -437,10 +437,8 @@ def _requirement(row: Mapping[str, Any]) -> str:
 
 def _range_of_items(row: Mapping[str, Any]) -> str:
     """The 80% range of the number of items with a pilot; empty without."""
-    if row["n_low"] is None:
-        return ""
-    ends = f"{row['n_low']:,} or more" if row["n_high"] is None else f"{row['n_low']:,}–{row['n_high']:,}"
-    return f"80% range: {ends}; "
+    upper = " or more" if row["n_high"] is None else f"–{row['n_high']:,}"
+    return "" if row["n_low"] is None else f"80% range: {row['n_low']:,}{upper}; "
 
 
 def uneven_repeats(judge: str, on: float, off: float) -> str:

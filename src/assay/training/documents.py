@@ -562,7 +562,7 @@ class Folds:
     words : tuple of str
         Notes on how groups and folds were made.
     documents : bool
-        Whether documents of several items are known, or columns that group items; else each item is one of its own.
+        Whether documents of several items are known, or columns that group items; else all items are separate.
     """
 
     group: Ints

@@ -172,14 +172,7 @@ class LabelMoments:
 
 @dataclass(frozen=True, eq=False)
 class MomentDraws:
-    """Moments, and what a plan averages over: draws from the uncertainty of a pilot, or the assumed moments.
-
-    Attributes
-    ----------
-    known : LabelMoments
-        As assumed, or as estimated from the pilot.
-    drawn : tuple of LabelMoments
-    """
+    """Moments as assumed or estimated, and draws of them from the uncertainty of a pilot; one draw without a pilot."""
 
     known: LabelMoments
     drawn: tuple[LabelMoments, ...]
@@ -193,11 +186,7 @@ class MomentDraws:
     def of_pilot(cls, known: LabelMoments, y: Floats, f: Floats, item: Ints, seed: int) -> MomentDraws:
         """Return draws by the Bayesian bootstrap of the pilot's items (Rubin 1981), corrected for their number.
 
-        Parameters
-        ----------
-        y, f : (labels,) float
-            Human labels, and the judge's label of the same item.
-        item : (labels,) int
+        ``y`` are human labels, ``f`` the judge's labels of the same items, ``item`` their codes: (labels,) each.
         """
         n = int(item.max()) + 1
         weights = np.random.default_rng([seed, n]).exponential(size=(N_DRAWS, n))[:, item]
@@ -225,10 +214,6 @@ class MomentDraws:
     ) -> float:
         """Return the mean power for a difference from a known value: with a pilot the assurance."""
         return float(np.mean([one.power(n, n_all, people, level, difference, judge=judge) for one in self.drawn]))
-
-    def variance(self, n: float, n_all: float, people: int, *, judge: bool) -> float:
-        """Return the variance of the mean of some annotators, at the moments as assumed or estimated."""
-        return self.known.variance(n, n_all, people, judge=judge)
 
 
 @dataclass(frozen=True, eq=False)
@@ -481,7 +466,7 @@ def _row(known: MomentDraws, n: int, n_all: int, people: int, settings: LabelPla
     """One row of the curve."""
     level = settings.confidence
     half, only = (known.half_width(n, n_all, people, level, judge=judge) for judge in (True, False))
-    variance = [known.variance(n, n_all, people, judge=judge) for judge in (False, True)]
+    variance = [known.known.variance(n, n_all, people, judge=judge) for judge in (False, True)]
     added = int(n * (variance[0] / variance[1] - 1)) if variance[1] > 0 else 0
     row: dict[str, Any] = {
         "n_people": people, "n": n, "estimate": half, "humans_only": only, "equivalent_labels": max(added, 0),
