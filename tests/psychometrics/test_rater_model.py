@@ -354,6 +354,9 @@ def test_equal_raters_have_no_sentence():
     assert "more severe" not in said
     assert "more lenient" not in said
     assert "4 of 4 raters: no significant difference in severity" in said
+    assert "labels per rater" not in said
+    few = assay.rater_model(rated(24, (0, 0, 0, 0), (0.5,) * 4, seed=11).labels, quick=True, starts=1).summary()
+    assert "With 24 labels per rater (median) it finds differences of equal raters" in few
 
 
 def test_the_severe_and_the_erratic_are_named(quick):

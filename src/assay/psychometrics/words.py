@@ -10,6 +10,7 @@ import polars as pl
 
 from assay.errors import counted, listing
 from assay.estimation.intervals import Estimate
+from assay.estimation.statistic import Ints
 from assay.psychometrics.components import CriterionStudy
 from assay.psychometrics.design import CoefficientName
 from assay.reporting.tables import estimated, interval, p_value, said, signed
@@ -238,6 +239,17 @@ def _differing_line(how: str, raters: Sequence[str]) -> Iterator[str]:
     """Raters with a significant difference from the mean, if there are any."""
     if raters:
         yield f"Significantly {how}: {listing(raters, 6)}."
+
+
+def approximation_line(labels: Ints, few: int) -> str:
+    """The normal approximation of a quick fit, with its error rates for raters with few labels."""
+    line = "Penalized ML approximation. Use MCMC for publication (assay raters without --quick)."
+    if (median := float(np.median(labels))) >= few:
+        return line
+    return (
+        f"{line} With {median:.0f} labels per rater (median) it finds differences of equal raters in more than 5% of "
+        "studies: in up to 14% (severity) and 18% (variability)."
+    )
 
 
 def no_difference_line(number: int, n: int, what: str) -> Iterator[str]:

@@ -34,6 +34,7 @@ from assay.psychometrics.raters.results import (
     traits,
 )
 from assay.psychometrics.raters.table import (
+    FEW_LABELS,
     RaterSettings,
     link_cautions,
     rater_table,
@@ -404,7 +405,7 @@ def _sentences(found: RaterModel) -> Iterator[str]:
     if fitted.table.crowd:
         yield words.crowd_line(fitted.table.counts.sum(axis=0))
     if fitted.normal:
-        yield "Penalized ML approximation. Use MCMC for publication (assay raters without --quick)."
+        yield words.approximation_line(fitted.table.counts.sum(axis=0), FEW_LABELS)
     elif fitted.chains is not None and found.converged:
         worst = float(found.diagnostics.rows["rhat"].to_numpy().max())
         least = float(found.diagnostics.rows["effective_draws"].to_numpy().min())
