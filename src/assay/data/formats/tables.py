@@ -915,6 +915,8 @@ def arena_rows(
     if by_values := voter is None:
         named, voter = voter_of(frame, [c for c in others if c in rest], others, named or asked)
     label = votes_in(frame, battle)
+    itself = _against_itself(frame, battle)
+    label = pl.select(pl.when(~itself).then(label)).to_series()
     graded = bool((label.abs() > 1).any())
     sides = dict(zip(battle[:2], PAIR, strict=True)) if battle.systems else {}
     votes = frame.drop([c for c in PAIR if c in rest and sides]).rename(sides).with_columns(
@@ -927,14 +929,15 @@ def arena_rows(
         named = None
     spent = {c for c in (named, voter) if c is not None} - {"item", "annotator", annotator}
     kept = votes.filter(pl.col("label").is_not_null()).drop(battle.winner, *spent)
-    out = votes.height - kept.height
-    unread = frame.filter(label.is_null() & frame[battle.winner].is_not_null())[battle.winner].cast(pl.String)
+    out = votes.height - kept.height - int(itself.sum())
+    unread = frame.filter(label.is_null() & ~itself)[battle.winner].cast(pl.String).str.strip_chars()
+    unread = unread.filter(unread.is_not_null() & ~unread.str.to_lowercase().is_in(list(MARKS)))
     words = listing([repr(v) for v in unread.unique(maintain_order=True)], 4)
-    if len(unread) * 2 > frame.height or not kept.height:
+    if len(unread) > max(MOST_UNREAD * frame.height, FEW_UNREAD) or not kept.height:
         raise DataError(
             f"{source}: '{battle.winner}' names no winner in {counted(len(unread), 'row')} ({words}); it must "
             f"contain a side (a name in '{battle.first}' or '{battle.second}', or words such as {battle.first}, "
-            f"{battle.second}, left, right), tie, or a grade such as A>>B"
+            f"{battle.second}, left, right), tie, or a grade such as A>>B; leave the cells of missing votes empty"
         )
     item_is = f"the item is {named or listing(asked)}" if named or asked else "each is an item"
     if by_values and voter:
@@ -950,10 +953,24 @@ def arena_rows(
     neither = f"{battle.winner} names neither {battle.first}, {battle.second} nor a tie"
     neither += f" ({words})" if words else ""
     gone = (Exclusion("row", out, neither),) if out else ()
+    if itself.any():
+        gone = (*gone, Exclusion("row", int(itself.sum()), "compares a system with itself"))
     if annotator is not None and annotator != "annotator":
         kept = kept.drop("annotator")
     scale = Preference(GRADES) if graded else Preference()
     return Rows(kept, reading=Reading(source, frame.height, exclusions=gone, notes=tuple(notes)), scales={None: scale})
+
+
+MOST_UNREAD, FEW_UNREAD = 0.05, 3
+"""Share, and number, of rows whose winner can be an unknown word: with more, the votes for one side can be lost."""
+
+
+def _against_itself(frame: pl.DataFrame, battle: Battle) -> pl.Series:
+    """Which rows have one system on both sides."""
+    if not battle.systems:
+        return pl.repeat(False, frame.height, dtype=pl.Boolean, eager=True)
+    one, other = (strip_spaces(frame[side].cast(pl.String)) for side in battle[:2])
+    return (one == other).fill_null(False)
 
 
 def votes_by_place(rows: Rows, annotator: object, judges: Collection[str]) -> Rows:
@@ -1017,8 +1034,15 @@ def _repeated_votes(votes: pl.DataFrame, question: str) -> tuple[pl.DataFrame, l
         vote = pl.Series("_vote", _votes_of(votes, in_order=True))
         if not any_twice(vote.to_numpy()):
             return votes, []  # one vote in each order, which is a condition
+    nested = any(kind.is_nested() for kind in votes.dtypes)
+    copies = 0 if nested else votes.height - votes.drop("_row").unique().height
     votes = votes.with_columns(vote).with_columns(repeat=pl.int_range(1, pl.len() + 1).over("_vote")).drop("_vote")
-    return votes, [REPEATED_VOTES]
+    copied = (
+        f"{counted(copies, 'vote')} {'equals' if copies == 1 else 'equal'} an earlier row in every cell and "
+        f"{'counts' if copies == 1 else 'count'} as further votes: remove them if they are copies"
+    )
+    named = (votes["annotator"] != NOBODY).all()
+    return votes, [REPEATED_VOTES, *([copied] if copies and named else [])]
 
 
 def _part_of_question(votes: pl.DataFrame, vote: pl.Series) -> str | None:
