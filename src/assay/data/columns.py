@@ -37,6 +37,7 @@ from assay.data.notations import are_dates
 from assay.data.scales import Label, Nominal, Ordinal, Preference, Scale, SeveralLabels, parse_scale, scale_of
 from assay.data.sides import PAIR, PAIR_OF, SWAPPED, Sides, keep_shown, marked_as_swapped, side_columns, swap_sides
 from assay.data.structure.label_lists import split_lists
+from assay.data.structure.orders import order_of
 from assay.data.structure.role_names import called, plain_name
 from assay.data.values import (
     AnnotatorLabels,
@@ -543,7 +544,10 @@ class _Sheet:
         if "repeat" in self.table.columns:
             if _are_times(self.table["repeat"]):
                 of = [name for name in KEY[:3] if name in self.table.columns]
-                self.table = self.table.with_columns(pl.col("repeat").rank("dense").over(of))
+                places = order_of(self.table["repeat"], str(self.settings.repeat))
+                self.table = self.table.with_columns(repeat=places).with_columns(
+                    pl.col("repeat").rank("dense").over(of)
+                )
                 self.notes.append(f"answers given several times are numbered in the order of '{self.settings.repeat}'")
             written = numbered_texts(self.table["repeat"])
             number = (self.table["repeat"] if written is None else written).cast(pl.Float64, strict=False)

@@ -40,7 +40,7 @@ MOST_CATEGORIES = 50
 """Largest number of distinct texts that are assumed to be categories: code books rarely contain more."""
 
 _SIGN = r"[+-]?"
-_GROUPED = rf"^{_SIGN}\d{{1,3}}(,\d{{3}})+(\.\d+)?$"
+_GROUPED = rf"^{_SIGN}[1-9]\d{{0,2}}(,\d{{3}})+(\.\d+)?$"
 _COMMA = rf"^{_SIGN}(\d+|\d{{1,3}}(\.\d{{3}})+),\d+$"
 _NOTATIONS: dict[Decimal, str] = {
     "point": rf"^{_SIGN}(\d+|\d{{1,3}}(,\d{{3}})+)(\.\d+)?$",

@@ -21,6 +21,7 @@ from scipy.special import betaincinv
 from assay.data.annotations import Annotations, Repeats, digest_of_columns
 from assay.data.chunked.chunks import Chunks
 from assay.data.ratings import Ratings, cluster_codes
+from assay.data.structure.orders import order_of
 from assay.errors import DataError, DesignError, counted, unknown
 from assay.estimates import words
 from assay.estimates.checked import judge_of
@@ -495,7 +496,7 @@ def _observations(labels: Annotations, judge: str, settings: MonitorSettings) ->
         raise DesignError("no item has both the judge's label and a human label; use watch='judge' without humans")
     column = _order_column(table, settings)
     if column is not None:
-        used = used[np.argsort(column.rank("ordinal").to_numpy()[used], kind="stable")]
+        used = used[np.argsort(column["_place"].rank("ordinal").to_numpy()[used], kind="stable")]
     observations = judged[used]
     unit = "label"
     data = fingerprint_with(ratings.fingerprint, **digest_of_columns(table, settings.order, settings.clusters))
@@ -504,7 +505,7 @@ def _observations(labels: Annotations, judge: str, settings: MonitorSettings) ->
         _, first, inverse = np.unique(codes, return_index=True, return_inverse=True)
         means = np.bincount(inverse, observations) / np.bincount(inverse)
         observations, unit, used = means[np.argsort(first)], "document", used[np.sort(first)]
-    along = None if column is None else column.gather(pl.Series(used))
+    along = None if column is None else column["_order"].gather(pl.Series(used))
     return _Stream(observations, low, span, unit, data, _share_of(ratings, settings), along)
 
 
@@ -542,19 +543,20 @@ def _numbers(ratings: Ratings, settings: MonitorSettings) -> tuple[Floats, float
     return value, low, high - low
 
 
-def _order_column(table: Annotations, settings: MonitorSettings) -> pl.Series | None:
-    """The value of each item in the order column, if there is one."""
+def _order_column(table: Annotations, settings: MonitorSettings) -> pl.DataFrame | None:
+    """The first value of each item in the order column (``_order``), and its place; None without the column."""
     if settings.order is None:
         return None
     name = table.column_name(settings.order)
-    if name in table.items.columns:
-        column = table.items[name]
-    else:
-        first = table.labels.group_by("item").agg(pl.col(name).min())
-        column = table.items.select("item").join(first, on="item", how="left", maintain_order="left")[name]
-    if column.null_count():
+    frame = table.items if name in table.items.columns else table.labels
+    places = order_of(frame[name], settings.order)
+    by_item = frame.select("item", _order=name, _place=places).sort("_place", maintain_order=True, nulls_last=True)
+    column = table.items.select("item").join(
+        by_item.unique("item", keep="first"), on="item", how="left", maintain_order="left"
+    )
+    if missing := column["_place"].null_count():
         raise DataError(
-            f"{counted(column.null_count(), 'item')} without '{settings.order}', so their order is unknown; fill in "
+            f"{counted(missing, 'item')} without '{settings.order}', so their order is unknown; fill in "
             "the missing values or drop these rows"
         )
     return column
