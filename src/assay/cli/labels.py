@@ -653,7 +653,8 @@ def look(
             say()
         say(as_typed("\n".join(found.lines()), LOOKED))
         if found.labels is not None:
-            say(f"\nNext command:   {command}" if command else "\nNo analysis is supported yet.")
+            some = any(one.supported for one in found.analyses)
+            say(f"\nNext command:   {command}" if command else "" if some else "\nNo analysis is supported yet.")
             say(f"Python:   {found.call}")
     if write is not None:
         verb = command.split()[1] if command else "look"
@@ -692,6 +693,8 @@ def command_for(found: Look, sources: Sequence[str], expertise: str | None = Non
     words = ["report" if found.labels.judges and len(found.labels.humans) > 1 else "agreement"]
     words = ["ratings"] if "preference" in kinds else ["ideas"] if kinds & {"odd-one-out", "text"} else words
     words = ["separability"] if any(one.name == "separability" and one.supported for one in found.analyses) else words
+    if words == ["agreement"] and not any(one.name == "agreement" and one.supported for one in found.analyses):
+        return None
     more = list[str]()
     if (condition := found.labels.with_one_vote.crossed_condition) is not None:
         values = found.labels.values_of(condition)

@@ -108,7 +108,7 @@ def _readings(parts: pl.DataFrame) -> list[pl.Series]:
     points = bool(second and (parts["mark"].drop_nulls() == ".").all())
     later = {1, 12} <= {*parts["month"]}
     options = product(*((True, False) if one else (True,) for one in (second, alone, later)))
-    found = []
+    found: list[pl.Series | None] = []
     for days_first, of_day, same_year in options:
         if not points or days_first or not found:
             found.append(_seconds(parts, days_first=days_first, of_day=of_day, same_year=same_year))

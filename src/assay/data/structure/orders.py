@@ -95,7 +95,7 @@ def _numbered(distinct: pl.Series) -> pl.Series | None:
     years = [one.is_between(_FIRST_YEAR, _LAST_YEAR).all() and len(one) > 0 for one in numbers]
     if sum(years) == 1:
         numbers.insert(0, numbers.pop(years.index(True)))
-    elif (re.search(_SHORT, forms[0]) and max(one.max() for one in numbers) < 100) or re.search(_DECIMAL, forms[0]):
+    elif re.search(_DECIMAL, forms[0]) or (re.search(_SHORT, forms[0]) and all((one < 100).all() for one in numbers)):
         return None
     frame = pl.DataFrame([one.alias(str(k)) for k, one in enumerate(numbers)])
     return frame.select(pl.struct(pl.all()).rank("dense").cast(pl.Int64)).to_series()
