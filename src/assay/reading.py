@@ -95,6 +95,30 @@ def read(source: Any, settings: ReadSettings) -> Annotations:
     return annotations_of(rows, settings)
 
 
+def read_where(source: Any, options: Mapping[str, Any]) -> Annotations:
+    """Read labels with the options of `read` and ``where``, which keeps rows: policies and assertions have it.
+
+    Parameters
+    ----------
+    source
+        As of `read`.
+    options : mapping
+        ``where`` is ``COLUMN=VALUE``, a list of these, or a mapping of columns to values.
+    """
+    options = dict(options)
+    where = options.pop("where", ())
+    if isinstance(where, Mapping):
+        several = ((name, value if isinstance(value, list | tuple) else [value]) for name, value in where.items())
+        where = [f"{name}={','.join(map(str, values))}" for name, values in several]
+    conditions = [where] if isinstance(where, str) or not isinstance(where, Sequence) else [*where]
+    if not all(isinstance(one, str) for one in conditions):
+        raise DesignError("where must be 'COLUMN=VALUE', or a list of such texts", option="where")
+    labels = read(source, **options)
+    for condition in conditions:
+        labels = filter_labels(labels, condition)
+    return labels
+
+
 def filter_labels(labels: Annotations, condition: str) -> Annotations:
     """Return the labels with ``COLUMN=VALUE`` or ``COLUMN=A,B``, as `Annotations.where`, with the values as texts.
 

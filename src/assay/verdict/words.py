@@ -11,6 +11,8 @@ from dataclasses import replace
 
 from assay.errors import counted, listing
 from assay.estimation.intervals import Estimate
+from assay.replacement.alt_test import AltTest
+from assay.replacement.words import evidence, limitations, verdict_line
 from assay.reporting.page import Card
 from assay.reporting.tables import decimals, estimated, interval, p_value, said, signed
 from assay.verdict.cells import DIMENSIONS, TOWARD, Boundaries, CardRow, Dimension
@@ -455,6 +457,12 @@ def drift_check(one: Estimate, most: float) -> str:
 def more_anchors(n: int) -> str:
     """How many anchor items would settle the check."""
     return f"About {n:,} anchor items are needed for a conclusive check."
+
+
+def verdict_check(test: AltTest) -> str:
+    """Return a verdict with its tests, and what *Replace* does not cover."""
+    limits = [f"Limits of the verdict: {one}." for one in limitations(test)]
+    return " ".join([verdict_line(test), *evidence(test), *limits])
 
 
 def estimate_check(quantity: str, one: Estimate, bounds: Iterable[tuple[str, float]]) -> str:
