@@ -28,8 +28,10 @@ from assay.estimates.checked import judge_of
 from assay.estimation.intervals import Estimate, EstimateByRule
 from assay.estimation.options import Settings, option, question
 from assay.estimation.result import Result, Run, fingerprint_with
-from assay.estimation.statistic import Floats
+from assay.estimation.statistic import Floats, Ints
 from assay.reporting import pictures
+from assay.statistics.clusters import dependence
+from assay.statistics.words import dependent_items
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -249,13 +251,9 @@ def monitor(labels: Annotations | Chunks, settings: MonitorSettings) -> Monitor:
     ends = None if since is None else change_range(x, base if known is None else known, since, settings.horizon)
     now = sequence(x[since or 0 :], 1 - settings.alpha, low, span)
     first = _base_estimate(base, settings, low, span)
-    notes = []
-    if settings.clusters is None and _shared_stems(labels):
-        notes.append("labels of one document are dependent but treated as separate observations (clusters=... names "
-                     "the column of documents)")  # fmt: skip
     run = Run(
         "monitor", settings, stream.data, {"observations": len(observations), "judge": judge},
-        cautions=tuple(f"{n}." for n in notes),
+        cautions=_dependent(labels, stream, start + (len(x) if since is None else since), settings.order),
     )  # fmt: skip
     at = [None if i is None else stream.place(start + i) for i in (alarm, since)]
     return Monitor(
@@ -458,6 +456,8 @@ class _Stream:
         The label whose share is the mean.
     order : (observations,) Series, optional
         The values of the order column.
+    item : (observations,) int
+        The item of each, in the table of items; of a document its first.
     """
 
     values: Floats
@@ -467,6 +467,7 @@ class _Stream:
     data: str
     share_of: str | None
     order: pl.Series | None
+    item: Ints
 
     def place(self, i: int) -> str | None:
         """Return the value of the order column of an observation."""
@@ -506,7 +507,7 @@ def _observations(labels: Annotations, judge: str, settings: MonitorSettings) ->
         means = np.bincount(inverse, observations) / np.bincount(inverse)
         observations, unit, used = means[np.argsort(first)], "document", used[np.sort(first)]
     along = None if column is None else column["_order"].gather(pl.Series(used))
-    return _Stream(observations, low, span, unit, data, _share_of(ratings, settings), along)
+    return _Stream(observations, low, span, unit, data, _share_of(ratings, settings), along, used)
 
 
 def _share_of(ratings: Ratings, settings: MonitorSettings) -> str | None:
@@ -562,6 +563,12 @@ def _order_column(table: Annotations, settings: MonitorSettings) -> pl.DataFrame
     return column
 
 
-def _shared_stems(labels: Annotations) -> bool:
-    """Whether the items have a column of documents that is not used as clusters."""
-    return any(c in labels.items.columns and labels.items[c].n_unique() < labels.n_items for c in ("document", "doc"))
+def _dependent(labels: Annotations, stream: _Stream, n: int, order: str | None) -> tuple[str, ...]:
+    """A caution if observations before the change depend on one another within documents that are not clusters."""
+    if stream.unit != "label":
+        return ()
+    part, before = np.full(labels.n_items, np.nan), stream.values[:n]
+    part[stream.item[:n]] = before - before.mean()
+    skip = () if order is None else (labels.column_name(order),)
+    effect = dependence(part, labels.items, (*skip, *labels.reading.left_out))
+    return () if effect is None else (dependent_items(effect),)
