@@ -687,7 +687,7 @@ def test_read_inspect_and_promptfoo_notes(put, tmp_path):
     graders = assay.read(path, item="key")
     assert said_of(graders) == (
         (
-            "human ratings are of whole outputs: a criterion of its own, because tone, tone 2 are model-graded; to "
+            "human ratings are of whole outputs: a separate criterion, because tone, tone 2 are model-graded; to "
             "compare them with one of these, set criteria=['tone', 'human']",
             "Assumed scale interval (all labels are equal). If wrong, set scale=...",
             "2 items without a label",

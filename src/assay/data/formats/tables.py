@@ -930,15 +930,7 @@ def arena_rows(
     spent = {c for c in (named, voter) if c is not None} - {"item", "annotator", annotator}
     kept = votes.filter(pl.col("label").is_not_null()).drop(battle.winner, *spent)
     out = votes.height - kept.height - int(itself.sum())
-    unread = frame.filter(label.is_null() & ~itself)[battle.winner].cast(pl.String).str.strip_chars()
-    unread = unread.filter(unread.is_not_null() & ~unread.str.to_lowercase().is_in(list(MARKS)))
-    words = listing([repr(v) for v in unread.unique(maintain_order=True)], 4)
-    if len(unread) > max(MOST_UNREAD * frame.height, FEW_UNREAD) or not kept.height:
-        raise DataError(
-            f"{source}: '{battle.winner}' names no winner in {counted(len(unread), 'row')} ({words}); it must "
-            f"contain a side (a name in '{battle.first}' or '{battle.second}', or words such as {battle.first}, "
-            f"{battle.second}, left, right), tie, or a grade such as A>>B; leave the cells of missing votes empty"
-        )
+    words = _unread_winners(frame.filter(label.is_null() & ~itself), frame.height, kept.height, battle, source)
     item_is = f"the item is {named or listing(asked)}" if named or asked else "each is an item"
     if by_values and voter:
         item_is += f"; the annotator is {voter} (it contains names of models and others)"
@@ -963,6 +955,20 @@ def arena_rows(
 
 MOST_UNREAD, FEW_UNREAD = 0.05, 3
 """Share, and number, of rows whose winner can be an unknown word: with more, the votes for one side can be lost."""
+
+
+def _unread_winners(unread: pl.DataFrame, n: int, kept: int, battle: Battle, source: str) -> str:
+    """The words of no known meaning in rows without a vote; refused if they are more than a few of ``n`` rows."""
+    said = unread[battle.winner].cast(pl.String).str.strip_chars()
+    said = said.filter(said.is_not_null() & ~said.str.to_lowercase().is_in(list(MARKS)))
+    words = listing([repr(v) for v in said.unique(maintain_order=True)], 4)
+    if len(said) > max(MOST_UNREAD * n, FEW_UNREAD) or not kept:
+        raise DataError(
+            f"{source}: '{battle.winner}' names no winner in {counted(len(said), 'row')} ({words}); it must "
+            f"contain a side (a name in '{battle.first}' or '{battle.second}', or words such as {battle.first}, "
+            f"{battle.second}, left, right), tie, or a grade such as A>>B; leave the cells of missing votes empty"
+        )
+    return words
 
 
 def _against_itself(frame: pl.DataFrame, battle: Battle) -> pl.Series:

@@ -511,7 +511,7 @@ class Promptfoo(Export):
             return criteria
         if len(read) > 1:
             self.intake.note(
-                f"human ratings are of whole outputs: a criterion of its own, because {listing(read, 4)} are "
+                f"human ratings are of whole outputs: a separate criterion, because {listing(read, 4)} are "
                 f"model-graded; to compare them with one of these, set criteria=['{read[0]}', '{HUMAN}']"
             )
             return criteria
