@@ -88,8 +88,11 @@ class MonitorSettings(Settings):
     share_of: str | int | float | None = option(
         None, "Monitor the share of this label.", details="Default: the mean.", first=True
     )
-    order: str | None = option(None, "Column with the order of the labels: a time or a number.",
-                               details="Default: the order of item names.", first=True)  # fmt: skip
+    order: str | None = option(
+        None, "Column with the order of the labels: a time or a number.", first=True,
+        details="Dates in any notation, numbers, or texts that differ in their numbers, such as week 2; other texts "
+        "are refused. Default: the order of item names.",
+    )  # fmt: skip
     clusters: str | None = option(
         None, "Item column of clusters such as documents; a cluster is one observation.",
         details="If labels of one document are separate observations, the false-alarm probability is up to nearly 1.",

@@ -32,7 +32,7 @@ def order_of(column: pl.Series, name: str) -> pl.Series:
     Parameters
     ----------
     column : Series
-        Numbers, dates, or texts: all of them numbers, dates, or equal but for their numbers, such as ``week 2``.
+        Numbers, dates, or texts: all of them numbers, dates, or equal except for their numbers, such as ``week 2``.
     name : str
         The name of the column, as the user writes it.
 
