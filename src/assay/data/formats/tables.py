@@ -962,7 +962,7 @@ def _unread_winners(unread: pl.DataFrame, n: int, kept: int, battle: Battle, sou
     said = unread[battle.winner].cast(pl.String).str.strip_chars()
     said = said.filter(said.is_not_null() & ~said.str.to_lowercase().is_in(list(MARKS)))
     words = listing([repr(v) for v in said.unique(maintain_order=True)], 4)
-    if len(said) > max(MOST_UNREAD * n, FEW_UNREAD) or not kept:
+    if len(said) > min(max(MOST_UNREAD * n, FEW_UNREAD), n / 2) or not kept:
         raise DataError(
             f"{source}: '{battle.winner}' names no winner in {counted(len(said), 'row')} ({words}); it must "
             f"contain a side (a name in '{battle.first}' or '{battle.second}', or words such as {battle.first}, "
