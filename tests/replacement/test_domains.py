@@ -157,6 +157,30 @@ def test_alt_test_by_names_untestable_domains():
     json.dumps(found.to_dict(), allow_nan=False)
 
 
+def several_settings() -> Annotations:
+    """Labels of people, and of a judge with two tones at two lengths."""
+    people, judge = (
+        random_study(1).labels.filter(
+            pl.col("annotator") == "good" if judge else pl.col("annotator").str.starts_with("h")
+        )
+        for judge in (False, True)
+    )
+    settings = pl.DataFrame({"tone": ["dry", "dry", "warm", "warm"], "length": [50, 200, 50, 200]})
+    frame = pl.concat([people, judge.join(settings, how="cross")], how="diagonal")
+    return Annotations.from_frame(frame, judges=["good"], conditions=["tone", "length"])
+
+
+def test_alt_test_by_condition_names_the_other_condition_and_no_empty_domain():
+    labels = several_settings()
+    with pytest.raises(DesignError, match=r"no value of 'tone' can be tested; dry: .* of 'length' \(50, 200\); choose"):
+        alt_test_by(labels, "good", by="tone", expertise="crowd")
+    found = alt_test_by(labels.where(length=50), "good", by="tone", expertise="crowd")
+    assert (list(found.tests), found.untested) == (["dry", "warm"], {})
+    only = labels.where(kind="judge", tone="dry", length=50).labels.with_columns(criterion=pl.lit("x"))
+    with pytest.raises(DesignError, match=r"no criterion can be tested; x: .* requires at least 2 human annotators"):
+        alt_test_by(Annotations.from_frame(only, judges=["good"]), "good", expertise="crowd")
+
+
 def test_alt_test_by_rejects_untestable_tables():
     one = random_study(1)
     frame = one.labels.filter(pl.col("annotator").is_in(["h0", "good"])).with_columns(criterion=pl.lit("x"))

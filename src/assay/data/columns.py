@@ -17,6 +17,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from assay.data import words
 from assay.data.names import (
     IN_MEMORY,
     Coded,
@@ -39,6 +40,7 @@ from assay.data.sides import PAIR, PAIR_OF, SWAPPED, Sides, keep_shown, marked_a
 from assay.data.structure.label_lists import split_lists
 from assay.data.structure.role_names import called, plain_name
 from assay.data.values import (
+    MARKS,
     AnnotatorLabels,
     LabelColumn,
     LabelSettings,
@@ -476,18 +478,21 @@ def table_parts(frame: Any, settings: FrameSettings) -> Parts:
     people = sheet.read_annotators()
     sheet.notes += several_contents(sheet.table)
     items = sheet.item_frame()
-    table, roles = sheet.table, sheet.roles
+    roles = sheet.roles
     # After splitting, the column no longer contains the item id.
     names = {n: r for r, n in roles.items() if n != r and not (r == "item" and settings.splitting is not None)}
     if sheet.pairs_are_items:
         names |= {name: PAIR_OF for name, role in names.items() if role == "item"}
     asked = map(str, [settings.conditions] if isinstance(settings.conditions, str) else settings.conditions)
-    declared = tuple(name if name in table.columns else names.get(name, name) for name in asked)
+    columns = sheet.table.columns
+    declared = tuple(name if name in columns else names.get(name, name) for name in asked)
     for name in declared:
-        if name not in table.columns:
-            raise DataError(unknown("condition", name, table.columns, sheet.source))
+        if name not in columns:
+            raise DataError(unknown("condition", name, columns, sheet.source))
+    sheet.clear_conditions_of_humans(people, declared)
     if sheet.in_both_orders(scales, declared):
         declared += ("order",)
+    table = sheet.table
     rest = [c for c in table.columns if c not in (*KEY, "label", "kind", "_row")]
     order = [k for k in (*KEY[:3], "label", *KEY[3:]) if k in table.columns] + rest
     reading = sheet.reading.add_notes(*sheet.notes)
@@ -729,6 +734,18 @@ class _Sheet:
             return False
         self.notes.append("votes of one annotator on one pair in both orders: the order is a condition")
         return True
+
+    def clear_conditions_of_humans(self, people: pl.DataFrame, conditions: Sequence[str]) -> None:
+        """Read a condition as missing where humans have only usual marks, such as NA: they labelled without it."""
+        humans = people.filter(pl.col("kind") == "human")["annotator"]
+        rows = self.table["annotator"].is_in(humans.implode())
+        for name in conditions if self.settings.marks != () and 0 < len(humans) < people.height else ():
+            column = self.table[name]
+            if column.dtype == pl.String and len(seen := column.filter(rows).drop_nulls().unique()):
+                if not strip_spaces(seen).str.to_lowercase().is_in(list(MARKS)).all():
+                    continue
+                self.table = self.table.with_columns(pl.when(~rows).then(column).alias(name))
+                self.notes += [words.marks_in_columns(one, [name]) for one in seen.sort()]
 
     def _rows_of_pairs(self, about: pl.DataFrame) -> pl.DataFrame:
         """The rows of a table of questions and pairs of systems whose pair has votes, in either order of systems."""

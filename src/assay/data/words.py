@@ -577,6 +577,11 @@ def mark_is(marks: Sequence[str], what: str) -> str:
     return f"{_names(marks)}: {what}"
 
 
+def marks_in_columns(mark: str, columns: Sequence[str]) -> str:
+    """Return the note that a mark is a missing value in columns that are not labels."""
+    return f"'{mark}' is a missing value in {'columns' if len(columns) > 1 else 'column'} {_names(columns)}"
+
+
 def by_column(column: str) -> str:
     """Return the reason that a column gives."""
     return f"by column '{column}'"

@@ -560,6 +560,7 @@ def table_of(rows: Rows, settings: ReadSettings) -> Annotations:
         check = _numbers_wanted(scale) is not False
         rows, item, annotator, label, criterion = long_rows(rows, settings, check=check)
     leave = (item, annotator, criterion or "criterion", label, "_row")
+    rows = _without_marks(rows, (*leave, "item", "annotator", "kind"), settings)
     if rows.untyped:
         rows = typed(rows, leave)
     frame = rows.labels
@@ -585,6 +586,19 @@ def table_of(rows: Rows, settings: ReadSettings) -> Annotations:
     if not isinstance(own, str) or read.splitting is not None:
         return made
     return made.also_called({own: PAIR_OF if pairs else "item"})
+
+
+def _without_marks(rows: Rows, leave: Sequence[str | None], settings: ReadSettings) -> Rows:
+    """The rows without marks of missing values in columns that describe answers, items or annotators."""
+    frames: dict[str, Any] = {"labels": rows.labels, "items": rows.items, "annotators": rows.annotators}
+    found: dict[str, list[str]] = {}
+    for part, frame in frames.items():
+        if frame is not None:
+            frames[part], marks = tables.without_marks(frame, leave, settings.marks, untyped=rows.untyped)
+            for mark, columns in marks.items():
+                found[mark] = list(dict.fromkeys((*found.get(mark, ()), *columns)))
+    notes = [sentences.marks_in_columns(mark, columns) for mark, columns in found.items()]
+    return replace(rows, **frames, reading=rows.reading.add_notes(*notes))
 
 
 def typed(rows: Rows, leave: Iterable[str | None]) -> Rows:
