@@ -692,13 +692,18 @@ def command_for(found: Look, sources: Sequence[str], expertise: str | None = Non
     words = ["report" if found.labels.judges and len(found.labels.humans) > 1 else "agreement"]
     words = ["ratings"] if "preference" in kinds else ["ideas"] if kinds & {"odd-one-out", "text"} else words
     words = ["separability"] if any(one.name == "separability" and one.supported for one in found.analyses) else words
-    more = list[str]()
-    if (condition := found.labels.with_one_vote.crossed_condition) is not None:
-        values = found.labels.values_of(condition)
-        if found.labels.judges and found.labels.humans and all(range_of(str(value)) for value in values):
-            words, more = ["scales"], [] if condition == "scale" else ["--scale-column", condition]
-        else:
-            more = ["--where", f"{condition}={values[0]}"]
+    rest, more = found.labels.with_one_vote, list[str]()
+    while (condition := rest.crossed_condition) is not None:
+        values = [one for one in rest.values_of(condition) if one is not None]
+        if rest.judges and rest.humans and all(range_of(str(value)) for value in values):
+            words, more = ["scales"], [*more, *([] if condition == "scale" else ["--scale-column", condition])]
+            break
+        # With this value, most annotators have labels.
+        value = max(values, key=lambda one: rest.where(**{condition: one}).annotators.height)
+        rest = rest.where(**{condition: value})
+        more += ["--where", f"{condition}={value}"]
+    if words[0] in ("report", "agreement") and rest.with_one_vote.has_repeats:
+        more += ["--repeats", "first"]
     more += ["--expertise", expertise] if expertise is not None and words == ["report"] else []
     first = f"./{sources[0]}" if sources[0].startswith("-") else sources[0]
     words += [first, *(["--labels-from", typed_list(sources[1:])] if len(sources) > 1 else []), *more]

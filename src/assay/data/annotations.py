@@ -769,7 +769,8 @@ def from_frame(frame: Any, settings: FrameSettings) -> Annotations:
     key = [k for k in (*KEY, *made.conditions) if k in made.labels.columns]
     if any_twice(made._row_order[1] if key == ["item", "annotator"] else made._cells(key)):
         where = made.labels.with_columns(_row=parts.rows)
-        raise DataError(f"{made.reading.source}: {duplicate_words(where, key)}")
+        said, options = duplicate_words(where, key)
+        raise DataError(f"{made.reading.source}: {said}", advised=options)
     return made._move_attributes([c for c in made.labels.columns if c not in (*KEY, "label")])
 
 

@@ -7,10 +7,12 @@ with names as text, labels on their scale, and a `Reading` that reports exclusio
 from __future__ import annotations
 
 import json
+import math
 import re
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import combinations
 from typing import Any, ClassVar, Literal, NamedTuple
 
 import numpy as np
@@ -36,9 +38,18 @@ from assay.data.names import (
 from assay.data.names import natural as natural
 from assay.data.notations import are_dates
 from assay.data.scales import Label, Nominal, Ordinal, Preference, Scale, SeveralLabels, parse_scale, scale_of
-from assay.data.sides import PAIR, PAIR_OF, SWAPPED, Sides, keep_shown, marked_as_swapped, side_columns, swap_sides
 from assay.data.structure.label_lists import split_lists
-from assay.data.structure.role_names import called, plain_name
+from assay.data.structure.role_names import NUMBERED, called, plain_name
+from assay.data.structure.sides import (
+    PAIR,
+    PAIR_OF,
+    SWAPPED,
+    Sides,
+    keep_shown,
+    marked_as_swapped,
+    side_columns,
+    swap_sides,
+)
 from assay.data.values import (
     MARKS,
     AnnotatorLabels,
@@ -1130,8 +1141,8 @@ def _marks_not_found(marks: Collection[Any], seen: Mapping[str, int]) -> list[st
 # -- messages on a whole table -------------------------------------------------------------------------
 
 
-def duplicate_words(table: pl.DataFrame, key: list[str]) -> str:
-    """Return the message for repeated answers, with the likely remedy."""
+def duplicate_words(table: pl.DataFrame, key: list[str]) -> tuple[str, dict[str, Any]]:
+    """Return the message for repeated answers, with the likely remedy, and its options of `assay.read`."""
     bad = table.filter(table.select(key).is_duplicated()).sort(key, maintain_order=True)
     groups = bad.group_by(key, maintain_order=True).agg("_row")
     shown = "; ".join(
@@ -1139,27 +1150,52 @@ def duplicate_words(table: pl.DataFrame, key: list[str]) -> str:
         for row in groups.head(5).iter_rows(named=True)
     )
     more = f"; and {groups.height - 5} more" if groups.height > 5 else ""
-    varied = [
-        c
-        for c in bad.columns
-        if c not in (*KEY, "label", "kind", "_row") and not bad.select([*key, c]).is_duplicated().any()
-    ]
     timed = next((name for name in bad.columns if name not in (*KEY, "label", "_row") and _are_times(bad[name])), None)
+    numbers, conditions, options = _varied_by(bad, key)
     if timed is not None:
-        remedy = f"if '{timed}' is their time, set repeat='{timed}', and keep the latest with repeats='last'"
-    elif varied and called(plain_name(varied[0]), "repeat"):
-        remedy = f"if column '{varied[0]}' numbers the answers, set repeat='{varied[0]}'"
-    elif varied:
-        of = f"column '{varied[0]}'"
-        if "criterion" not in key and called(plain_name(varied[0]), "criterion"):
-            of = f"{of} names criteria, set criterion='{varied[0]}'; if it"
-        remedy = f"if {of} is an experimental condition, set conditions=['{varied[0]}']"
+        remedy, options = (
+            f"if '{timed}' is their time, set repeat='{timed}', and keep the latest with repeats='last'",
+            {},
+        )
+    elif numbers or conditions:
+        criterion = "criterion" not in key and not numbers and called(plain_name(conditions[0]), "criterion")
+        remedy = words.answers_vary(numbers, conditions, criterion=criterion)
+        options = {} if criterion else options
     else:
         remedy = (
             "remove the extra rows, number the answers in a column 'repeat', or write one label for all of them, such "
             "as the number of errors"
         )
-    return f"{counted(groups.height, 'answer')} given several times ({shown}{more}); {remedy}"
+    return f"{counted(groups.height, 'answer')} given several times ({shown}{more}); {remedy}", options
+
+
+MOST_VALUES = 12
+"""Values of a column up to which it can be an experimental condition."""
+
+MOST_CONDITIONS = 3
+"""Columns that together can be the conditions and repeats of answers."""
+
+
+def _varied_by(bad: pl.DataFrame, key: list[str]) -> tuple[list[str], list[str], dict[str, Any]]:
+    """The fewest columns that tell apart repeated answers: numbers of repeats, conditions, and both as options.
+
+    They are options only if more answers are repeated than these columns have combinations of values: a few repeated
+    answers can differ in anything.
+    """
+    further = [c for c in bad.columns if c not in (*KEY, "label", "kind", "_row") and not bad[c].dtype.is_nested()]
+    within = bad.group_by(key).agg(pl.col(further).n_unique()).select(pl.col(further).max())
+    further = [c for c in further if within[c].item() > 1 and bad[c].n_unique() <= MOST_VALUES]
+    further = [c for c in further if not NUMBERED.fullmatch(plain_name(c))]
+    further.sort(key=lambda c: not called(plain_name(c), "repeat"))
+    for size in range(1, min(MOST_CONDITIONS, len(further)) + 1):
+        for some in combinations(further[:MOST_VALUES], size):
+            if not bad.select([*key, *some]).is_duplicated().any():
+                numbers = [c for c in some if called(plain_name(c), "repeat") and "repeat" not in key][:1]
+                conditions = [c for c in some if c not in numbers]
+                options: dict[str, Any] = {"repeat": "".join(numbers), "conditions": conditions}
+                many = bad.select(key).n_unique() > math.prod(bad[c].n_unique() for c in some)
+                return numbers, conditions, {name: given for name, given in options.items() if given and many}
+    return [], [], {}
 
 
 def _are_times(column: pl.Series) -> bool:

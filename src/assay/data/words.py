@@ -577,6 +577,21 @@ def mark_is(marks: Sequence[str], what: str) -> str:
     return f"{_names(marks)}: {what}"
 
 
+def answers_vary(numbers: Sequence[str], conditions: Sequence[str], *, criterion: bool) -> str:
+    """Return the remedy for repeated answers that a number of repeats or experimental conditions tell apart."""
+    parts, options = [], []
+    if numbers:
+        parts, options = [f"column '{numbers[0]}' numbers the answers"], [f"repeat='{numbers[0]}'"]
+    if conditions:
+        one = len(conditions) == 1
+        of = f"column{'' if one else 's'} {_names(conditions)}"
+        if criterion and one:
+            of = f"{of} names criteria, set criterion='{conditions[0]}'; if it"
+        parts.append(f"{of} {'is an experimental condition' if one else 'are experimental conditions'}")
+        options.append(f"conditions={list(conditions)}")
+    return f"if {' and '.join(parts)}, set {', '.join(options)}"
+
+
 def marks_in_columns(mark: str, columns: Sequence[str]) -> str:
     """Return the note that a mark is a missing value in columns that are not labels."""
     return f"'{mark}' is a missing value in {'columns' if len(columns) > 1 else 'column'} {_names(columns)}"

@@ -53,13 +53,13 @@ from assay.data.formats.tables import (
 from assay.data.joining import Match, differ, match_ids, rename_ids
 from assay.data.names import model_names, natural, questions_split, spelling_key, strip_spaces
 from assay.data.scales import Nominal, Preference, Scale
-from assay.data.sides import PAIR_OF
 from assay.data.structure.annotators import of_one
 from assay.data.structure.cells import shared_key
 from assay.data.structure.finder import find_structure
 from assay.data.structure.readings import MOST_READINGS, UnclearTableError, of_several, readings_of, unclear
 from assay.data.structure.role_names import called, plain_name
 from assay.data.structure.roles import IGNORED, PLACE, ROWS, Choice, Doubt, Layout, Role, Stated, Structure
+from assay.data.structure.sides import PAIR_OF
 from assay.data.values import infer_scale, points_note, valid_as_written, words_of
 from assay.errors import AssayError, DataError, DesignError, counted, listing, unknown
 from assay.estimation.options import hints_of, option
@@ -494,6 +494,9 @@ def annotations_of(rows: Rows, settings: ReadSettings) -> Annotations:
 MOST_REASON = 120
 """Characters of an error that follows an answer."""
 
+_ROWS_NAMED = re.compile(r" \((?:item|rows?) [^()]*\)")
+"""The rows that an error names, which are left out of such an error."""
+
 
 def readings_left(rows: Rows, settings: ReadSettings, error: AssayError) -> tuple[list[str], list[Choice]]:
     """Return all problems of a table, and the readings that the user can choose between.
@@ -526,7 +529,7 @@ def readings_left(rows: Rows, settings: ReadSettings, error: AssayError) -> tupl
                     else:  # this answer leads to an error that another table has to resolve
                         if next_error.option in ("judges", "humans"):
                             continue  # names are no annotators in this reading, so it is not what the table means
-                        why = str(next_error).removeprefix(source)
+                        why = _ROWS_NAMED.sub("", str(next_error).removeprefix(source))
                         why = why if len(why) < MOST_REASON else f"{why[:MOST_REASON]}..."
                         found.append((f"{here} (not yet: {why})", {}))
                 else:

@@ -47,7 +47,6 @@ from assay.data.names import (
     strip_spaces,
 )
 from assay.data.scales import Preference
-from assay.data.sides import GRADES, PAIR, PAIR_OF, Battle, Sides, find_battles, name_sides, pair_names, votes_in
 from assay.data.structure.cells import views_of
 from assay.data.structure.one_scale import MOST_SHARED_VALUES, scale_groups
 from assay.data.structure.role_names import (
@@ -62,6 +61,17 @@ from assay.data.structure.role_names import (
     voter_of,
 )
 from assay.data.structure.roles import PLACE, ROWS
+from assay.data.structure.sides import (
+    GRADES,
+    PAIR,
+    PAIR_OF,
+    Battle,
+    Sides,
+    find_battles,
+    name_sides,
+    pair_names,
+    votes_in,
+)
 from assay.data.values import MARKS, parse_numbers, plain_numbers
 from assay.data.words import labels_by_criterion, no_voter, same_for_criteria, unread_answers
 from assay.errors import AssayError, DataError, counted, listing, require, unknown
