@@ -55,6 +55,7 @@ from assay.data.values import (
     AnnotatorLabels,
     LabelColumn,
     LabelSettings,
+    flat_codes,
     infer_scale,
     plain_numbers,
     refuse_differing_labels,
@@ -638,6 +639,8 @@ class _Sheet:
         """
         if self.table["label"].dtype == pl.Null:
             self.table = self.table.with_columns(pl.col("label").cast(pl.String))
+        if self.table["label"].dtype == pl.Boolean:
+            self.table = self.table.with_columns(pl.col("label").cast(pl.String))
         dtype = self.table["label"].dtype
         if not (dtype.is_numeric() or dtype in (pl.String, pl.Boolean, pl.Categorical, pl.Enum)):
             raise DataError(
@@ -647,6 +650,7 @@ class _Sheet:
         # Criteria are parsed separately, then put back in the order of the rows.
         table, scale = self.table, self.settings.parsed_scale()
         whole = isinstance(scale, Scale) or "criterion" not in table.columns
+        settings = self.settings if whole else self._with_codes_of_criteria()
         at, found, assumed, marks = [], {}, dict[str, list[str | None]](), Counter[str]()
         for criterion in (None,) if whole else natural(table["criterion"].unique().to_list()):
             some = table.select("label", "_row")
@@ -656,7 +660,7 @@ class _Sheet:
             order = self.reading.orders.get(criterion)
             part = LabelColumn(some["label"], some["_row"], criterion, self.source, self.reading.as_text, order)
             given = Preference() if scale is None and self._names_sides(part.labels) else scale
-            labels, part_scale, notes, part_marks = _settle_criterion(part, given, self.settings)
+            labels, part_scale, notes, part_marks = _settle_criterion(part, given, settings)
             if given is not scale:
                 notes = [*notes, "Assumed scale preference, because labels name the columns 'first' and 'second'. If "
                          "they are categories, set scale='nominal:first,second,tie'"]  # fmt: skip
@@ -682,6 +686,15 @@ class _Sheet:
         compared = {c: one for c, one in scales.items() if scale is None or c in apart or None in apart}
         self._refuse_differing_labels(compared)
         return scales
+
+    def _with_codes_of_criteria(self) -> FrameSettings:
+        """The settings, with codes that name no criterion only for the criteria that have such labels, if any has."""
+        codes = self.settings.codes
+        if codes is None or not (known := flat_codes(codes)):
+            return self.settings
+        texts = strip_spaces(self.table["label"].cast(pl.String)).str.to_lowercase()
+        mine = self.table["criterion"].filter(texts.is_in([one.lower() for one in known])).unique()
+        return replace(self.settings, codes=dict.fromkeys(mine, known)) if len(mine) else self.settings
 
     def _refuse_differing_labels(self, scales: Mapping[str | None, Scale]) -> None:
         """Refuse labels that annotators write differently, by criterion."""

@@ -639,6 +639,8 @@ def stack_criteria(rows: Rows, columns: Sequence[str]) -> Rows:
     frame = rows.labels
     index = [c for c in frame.columns if c not in columns]
     frame, orders = _enum_texts(frame, columns)
+    # Yes and no next to numbers stay words, as they are in a column alone.
+    frame = frame.with_columns(pl.col(c).cast(pl.String) for c in columns if frame[c].dtype == pl.Boolean)
     # If columns of numbers and of words are mixed, numbers become text and are parsed like those of a text file.
     mixed = len({frame[c].dtype == pl.String for c in columns}) > 1
     long = _stack(frame, columns, index, "criterion")
