@@ -39,7 +39,7 @@ from assay.data.names import natural as natural
 from assay.data.notations import are_dates
 from assay.data.scales import Label, Nominal, Ordinal, Preference, Scale, SeveralLabels, parse_scale, scale_of
 from assay.data.structure.label_lists import split_lists
-from assay.data.structure.role_names import NUMBERED, called, plain_name
+from assay.data.structure.role_names import NUMBERED, called, plain_name, split_scale
 from assay.data.structure.sides import (
     PAIR,
     PAIR_OF,
@@ -1093,7 +1093,12 @@ def _settle_criterion(
         return pl.Series("label", [None] * len(blank), dtype=found.labels.dtype), None, notes, found.marks
     if scale is None:
         refuse_slips(part._replace(labels=found.labels), there)
-        scale, note = infer_scale(there, found.scale)
+        name = part.criterion or str(getattr(settings, "label", ""))
+        named = split_scale(name)[1] if found.scale is None and there.dtype.is_numeric() else None
+        if named is not None and named.valid(there).all():
+            scale, note = named, words.scale_by_name(named.spec, name)
+        else:
+            scale, note = infer_scale(there, found.scale)
         remedy = "If wrong, set scale=..."
         if part.criterion is None and isinstance(scale, Nominal) and (order := word_order(there)):
             remedy = f"If the categories have the order of their words, set scale='{Ordinal(order).spec}'"

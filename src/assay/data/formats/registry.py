@@ -57,7 +57,7 @@ from assay.data.structure.annotators import of_one
 from assay.data.structure.cells import shared_key
 from assay.data.structure.finder import find_structure
 from assay.data.structure.readings import MOST_READINGS, UnclearTableError, of_several, readings_of, unclear
-from assay.data.structure.role_names import called, plain_name
+from assay.data.structure.role_names import called, loose_criteria, plain_name
 from assay.data.structure.roles import IGNORED, PLACE, ROWS, Choice, Doubt, Layout, Role, Stated, Structure
 from assay.data.structure.sides import PAIR_OF
 from assay.data.values import infer_scale, points_note, valid_as_written, words_of
@@ -892,6 +892,7 @@ def _with_first_ids(parts: list[Rows], item: str, match: Match) -> list[Rows]:
 def _with_first_criterion(parts: Sequence[Rows], settings: ReadSettings) -> list[Rows]:
     """Return the files with one criterion, if those that name one name the same, or one each and match loosely."""
     column = str(settings.criterion) if isinstance(settings.criterion, str | int) else "criterion"
+    parts = _with_known_criteria(parts, column, settings.match)
     each = [_criteria_of(part, column) for part in parts]
     people = [{*p.labels["annotator"].cast(pl.String)} if "annotator" in p.labels.columns else set() for p in parts]
     known = [*dict.fromkeys(name for names in each for name in names)]
@@ -909,6 +910,21 @@ def _with_first_criterion(parts: Sequence[Rows], settings: ReadSettings) -> list
         stated = [*(part.scales or {}).values()]
         scales: Mapping[str | None, Scale] | None = {known[0]: stated[0]} if stated else part.scales
         made.append(replace(part, labels=labels, scales=scales, reading=part.reading.add_notes(note)))
+    return made
+
+
+def _with_known_criteria(parts: Sequence[Rows], column: str, match: Match) -> list[Rows]:
+    """The files with the first one's names of criteria that differ in spelling or in a scale, if that is requested."""
+    made = [*parts[:1]]
+    for part in parts[1:]:
+        found = loose_criteria(_criteria_of(parts[0], column), _criteria_of(part, column))
+        if found and part.scales is None:
+            note = sentences.loose_criteria(found, matched=match == "loose")
+            labels = part.labels
+            if match == "loose":
+                labels = labels.with_columns(pl.col(column).cast(pl.String).replace(found))
+            part = replace(part, labels=labels, reading=part.reading.add_notes(note))
+        made.append(part)
     return made
 
 
