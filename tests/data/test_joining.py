@@ -178,11 +178,10 @@ def test_a_file_with_other_options_is_read_alone(folder: Path, run, monkeypatch:
     with pytest.raises(assay.errors.DataError) as refused:
         assay.read(["form.csv", "model.csv"], **form, match="loose")
     options = "item='id', judges=['gpt-4o'], layout='long', annotator='model', label='score'"
-    call = f"first.join(assay.read('model.csv', {options}))"
+    first = "assay.read('form.csv', annotator='Your name', layout='transposed')"
+    call = f"{first}.join(assay.read('model.csv', {options}), match='loose')"
     assert f"'gpt-4o' is a judge: {call}" in str(refused.value)
-    first = assay.read("form.csv", **form)
-    alone = call.removeprefix("first.join(").removesuffix(")")
-    assert first.join(eval(alone), "loose").judges == ("gpt-4o",)
+    assert eval(call).judges == ("gpt-4o",)
     typed = ("--layout", "transposed", "--annotator", "Your name", "--match", "loose", "--expertise", "crowd")
     code, _, said = run("alt-test", "form.csv", "--labels-from", "model.csv", *typed)
     assert code == 2

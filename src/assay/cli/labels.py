@@ -278,11 +278,7 @@ def _advise_command(error: AssayError) -> str:
     if isinstance(error, UnclearTableError):
         said = f"{error.source}: {'; '.join(error.problems)}"
         if error.apart:
-            reading = Path(error.source).with_suffix(".yaml").name
-            commands = [(said_, whole_command(given, ["look", error.source])) for said_, given in error.choices]
-            lines = [f"{said_ + ': ' if said_ else ''}{command} --write {reading}" for said_, command in commands]
-            whole = "\n  ".join([f"{as_typed(said, NAMES)}. {APART}", *lines])
-            return f"{whole}\nThen use --labels-from {reading}."
+            return _advise_reading_alone(error, as_typed(said, NAMES))
         if not error.advised:
             lines = [words + (f": {whole_command(given)}" if given else "") for words, given in error.choices]
             lines = lines if len(lines) <= MOST_CHOICES else [*lines[:MOST_CHOICES], further_readings(len(lines))]
@@ -290,6 +286,17 @@ def _advise_command(error: AssayError) -> str:
             return "\n".join([f"{as_typed(said, NAMES)}{end}{f' {CHOOSE}' if lines else ''}", *lines])
     end = "" if said.endswith("?") else "."
     return f"{as_typed(said, NAMES)}{end} If this is right, run: {whole_command(error.advised)}"
+
+
+def _advise_reading_alone(error: UnclearTableError, said: str) -> str:
+    """The ambiguities of one of several files or sheets, with the command that saves how it is read."""
+    sheet = next((str(given["sheet"]) for _, given in error.choices if "sheet" in given), None)
+    source = error.source if sheet is None else error.source.removesuffix(f"/{sheet}")
+    reading = shlex.quote(f"{sheet or Path(source).stem}.yaml")
+    commands = [(words, whole_command(given, ["look", source])) for words, given in error.choices]
+    lines = [f"{words + ': ' if words else ''}{command} --write {reading}" for words, command in commands]
+    rest = "" if sheet is None else f"leave {typed_value(sheet)} out of --sheet, and "
+    return "\n".join(["\n  ".join([f"{said}. {APART}", *lines]), f"Then {rest}use --labels-from {reading}."])
 
 
 def _accepts_reading(error: AssayError) -> bool:
@@ -640,7 +647,11 @@ def look(
     if not sources:
         raise AssayError("look requires a file: assay look FILE, or assay look --browser")
     target(write, *sources, suffixes=READING, force=force)
-    found = look_at(labels.changed(labels_from=list(sources[1:])).files(sources[0]), **labels.read_options(sources[0]))
+    files = labels.changed(labels_from=list(sources[1:])).files(sources[0])
+    try:
+        found = look_at(files, **labels.read_options(sources[0]))
+    except UnclearTableError as error:
+        raise AssayError(_advise_command(error)) from error
     command = command_for(found, sources)
     if output.json:
         print_json({**found.to_dict(), "command": command})
