@@ -181,6 +181,24 @@ def test_alt_test_by_condition_names_the_other_condition_and_no_empty_domain():
         alt_test_by(Annotations.from_frame(only, judges=["good"]), "good", expertise="crowd")
 
 
+def test_alt_test_by_gives_the_reason_of_each_verdict_and_advice_on_small_domains():
+    labels = random_study(1)
+    small = pl.col("item").is_in(sorted(labels.items["item"])[:12])
+    frame = labels.to_polars().with_columns(site=pl.when(small).then(pl.lit("south")).otherwise(pl.lit("north")))
+    found = alt_test_by(assay.read(frame), "poor", by="site", expertise="crowd")
+    north, south = (
+        next(line for line in found.summary().splitlines() if line.startswith(f"  {n}")) for n in found.tests
+    )
+    test = found.tests["north"]
+    assert test.reason
+    assert north.startswith(f"  north: {test.verdict_text}: {test.reason_text}; ω = ")
+    assert south == "  south: Undecided: no annotator has 30 comparable items."
+    assert "To test domains of fewer items, lower min_items=..." in found.summary()
+    lower = alt_test_by(assay.read(frame), "poor", by="site", expertise="crowd", min_items=10)
+    assert lower.tests["south"].n_annotators
+    assert "lower min_items" not in lower.summary()
+
+
 def test_alt_test_by_rejects_untestable_tables():
     one = random_study(1)
     frame = one.labels.filter(pl.col("annotator").is_in(["h0", "good"])).with_columns(criterion=pl.lit("x"))
