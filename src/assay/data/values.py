@@ -545,7 +545,8 @@ def _truth_as_stated(part: LabelColumn, scale: Scale | None, settings: LabelSett
     codes = None if settings.codes is None else words_of(settings.codes, part.criterion)
     given = codes if codes is not None else (scale.categories or ()) if scale is not None else ()
     stated = {str(one).lower(): str(one) for one in given if str(one).lower() in _TRUTH}
-    if scale is not None and scale.numeric and scale.bounds == (0, 1) and codes is None:
+    ends = scale.bounds if scale is not None and scale.numeric else None
+    if codes is None and ends is not None and ends[0] == 0 and ends[1] == 1:
         stated = {"false": "0", "true": "1"}
     if not stated:
         return labels

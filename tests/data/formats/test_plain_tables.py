@@ -726,7 +726,7 @@ def test_missing_word_is_missing_in_conditions_and_other_columns(tmp_path, mark,
         assert any(f"'{mark}' is a missing value in column" in note for note in labels.reading.notes)
 
 
-def test_marks_are_values_if_the_user_says_so():
+def test_marks_are_values_with_an_empty_list_of_missing_ones():
     frame = settings_of_judge(("none", "0", "NA"))
     labels = assay.read(
         frame,
