@@ -18,8 +18,8 @@ from numpy.typing import NDArray
 
 from assay.data.annotations import Annotations
 from assay.data.columns import natural
-from assay.data.sides import side_names
 from assay.data.structure.orders import numbers_of, order_of
+from assay.data.structure.sides import side_names
 from assay.errors import DesignError, counted, listing, unknown
 from assay.estimation.intervals import Estimate, Estimates, leave_out_variance, without_interval
 from assay.estimation.resampling import estimate_replicates, estimate_sums, resampling_counts

@@ -19,7 +19,7 @@ import polars as pl
 
 from assay.data.annotations import Annotations
 from assay.data.chunked.chunks import Chunks
-from assay.data.sides import PAIR_OF
+from assay.data.structure.sides import PAIR_OF
 from assay.errors import DataError, DesignError, counted, unknown
 from assay.estimation.intervals import Estimate, EstimateByRule, Estimates, adjust_p
 from assay.estimation.options import question

@@ -8,7 +8,7 @@ from typing import Any, Literal
 import numpy as np
 import polars as pl
 
-from assay.errors import counted, listing
+from assay.errors import counted, listing, plural
 from assay.estimation.intervals import Estimate
 from assay.estimation.statistic import Ints
 from assay.psychometrics.components import CriterionStudy
@@ -59,7 +59,7 @@ def study_lines(studies: Sequence[CriterionStudy]) -> tuple[str, ...]:
 def facet_noun(facet: str, columns: Mapping[str, str], number: int = 2) -> str:
     """A facet by its column, in the plural for several: ``annotators``; a letter if that is its only name."""
     column = columns.get(facet, facet)
-    return column if number == 1 or len(column) == 1 else f"{column}s"
+    return column if number == 1 or len(column) == 1 else plural(column)
 
 
 def facet_count(number: int, facet: str, columns: Mapping[str, str]) -> str:
@@ -156,7 +156,7 @@ def correlation_lines(
     same, other = (estimated(e.estimate, e.low, e.high) for e in (observed, across))
     lines = [
         f"{name}{first} and {second}: {FINDINGS[finding].format(lesson=lesson)}{why}.",
-        f"Observed correlation: {same} on the same {lesson}, {other} on different {lesson}s.",
+        f"Observed correlation: {same} on the same {lesson}, {other} on different {plural(lesson)}.",
     ]
     if missing:
         return tuple(lines)

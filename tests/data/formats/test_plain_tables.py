@@ -745,3 +745,58 @@ def test_wide_file_has_the_numbers_of_items_that_a_long_file_and_a_frame_have(tm
     ):  # fmt: skip
         assert dict(found.items.schema) == kinds
         assert found.items["age"].sort().to_list() == wide["age"].to_list()
+
+
+def settings_of_judge(humans: tuple[str, str, str]) -> pl.DataFrame:
+    """Labels of two people, who have these values of style, heat and topic, and of a model under four settings."""
+    rows = [(f"t{k}", who, *humans, str(k % 3 + 1)) for k in range(9) for who in ("ann", "bob")]
+    rows += [
+        (f"t{k}", "gpt-4o", style, heat, "art", str(k % 3 + 1))
+        for k in range(9)
+        for style in ("terse", "chatty")
+        for heat in ("0", "0.7")
+    ]
+    return pl.DataFrame(rows, schema=["text", "rater", "style", "heat", "topic", "score"], orient="row")
+
+
+@pytest.mark.parametrize(
+    ("mark", "missing", "topics"),
+    [
+        ("NA", ["NA"], ("art", None)), ("NA", None, ("NA", "art")), ("not asked", ["not asked"], ("art", None)),
+        ("none", None, ("art", "none")), ("", None, ("art", None)),
+    ],
+)  # fmt: skip
+@pytest.mark.parametrize("as_frame", [False, True])
+def test_missing_word_is_missing_in_conditions_and_other_columns(tmp_path, mark, missing, topics, as_frame):
+    """R writes NA for the settings of people, who labelled without any: choosing a setting keeps them."""
+    frame = settings_of_judge((mark, mark, mark))
+    frame.write_csv(tmp_path / "t.csv")
+    if as_frame:
+        frame = frame.with_columns(pl.col("heat").cast(pl.Float64, strict=False), pl.col("score").cast(pl.Int64))
+        frame = frame.with_columns(pl.when(pl.col("style", "topic") != "").then(pl.col("style", "topic")))
+    labels = assay.read(
+        frame if as_frame else tmp_path / "t.csv", item="text", annotator="rater", label="score", judges=["gpt-4o"],
+        conditions=["style", "heat"], missing=missing, scale="1-5",
+    )  # fmt: skip
+    assert labels.values_of("style") == ("chatty", "terse", None)
+    assert labels.values_of("heat") == (0.0, 0.7, None)
+    assert labels.values_of("topic") == topics
+    one = labels.where(style="terse", heat=0)
+    assert (len(one.humans), len(one)) == (2, 27)
+    if mark and not as_frame:
+        assert any(f"'{mark}' is a missing value in column" in note for note in labels.reading.notes)
+
+
+def test_marks_are_values_with_an_empty_list_of_missing_ones():
+    frame = settings_of_judge(("none", "0", "NA"))
+    labels = assay.read(
+        frame,
+        item="text",
+        annotator="rater",
+        label="score",
+        judges=["gpt-4o"],
+        conditions=["style", "heat"],
+        missing=[],
+    )
+    assert labels.values_of("style") == ("chatty", "none", "terse")
+    assert labels.values_of("topic") == ("NA", "art")

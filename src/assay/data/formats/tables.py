@@ -47,7 +47,6 @@ from assay.data.names import (
     strip_spaces,
 )
 from assay.data.scales import Preference
-from assay.data.sides import GRADES, PAIR, PAIR_OF, Battle, Sides, find_battles, name_sides, pair_names, votes_in
 from assay.data.structure.cells import views_of
 from assay.data.structure.one_scale import MOST_SHARED_VALUES, scale_groups
 from assay.data.structure.role_names import (
@@ -62,7 +61,18 @@ from assay.data.structure.role_names import (
     voter_of,
 )
 from assay.data.structure.roles import PLACE, ROWS
-from assay.data.values import MARKS, parse_numbers
+from assay.data.structure.sides import (
+    GRADES,
+    PAIR,
+    PAIR_OF,
+    Battle,
+    Sides,
+    find_battles,
+    name_sides,
+    pair_names,
+    votes_in,
+)
+from assay.data.values import MARKS, parse_numbers, plain_numbers
 from assay.data.words import labels_by_criterion, no_voter, same_for_criteria, unread_answers
 from assay.errors import AssayError, DataError, counted, listing, require, unknown
 from assay.estimation.result import Exclusion
@@ -629,6 +639,8 @@ def stack_criteria(rows: Rows, columns: Sequence[str]) -> Rows:
     frame = rows.labels
     index = [c for c in frame.columns if c not in columns]
     frame, orders = _enum_texts(frame, columns)
+    # Yes and no next to numbers stay words, as they are in a column alone.
+    frame = frame.with_columns(pl.col(c).cast(pl.String) for c in columns if frame[c].dtype == pl.Boolean)
     # If columns of numbers and of words are mixed, numbers become text and are parsed like those of a text file.
     mixed = len({frame[c].dtype == pl.String for c in columns}) > 1
     long = _stack(frame, columns, index, "criterion")
@@ -661,6 +673,35 @@ def parse_numeric_columns(frame: pl.DataFrame, leave: Iterable[str]) -> pl.DataF
                     frame = frame.with_columns(number)
                     break
     return frame
+
+
+def without_marks(
+    frame: pl.DataFrame, leave: Iterable[str | None], missing: Collection[Any] | None, *, untyped: bool
+) -> tuple[pl.DataFrame, dict[str, list[str]]]:
+    """Return the frame without blank cells and marks of missing values, and the columns of each mark that was found.
+
+    Words in ``missing`` are marks in every column of text; the usual marks among numbers are, if the source is untyped.
+    """
+    texts = pl.Series([one.strip() for one in missing or () if isinstance(one, str)], dtype=pl.String)
+    named = texts.filter(plain_numbers(texts).is_null()).to_list()  # a number can be a value elsewhere
+    usual, found = () if missing is not None and not len(missing) else MARKS, dict[str, list[str]]()
+    for name in frame.columns:
+        column = frame[name]
+        if column.dtype != pl.String or name in PAIR or name in leave:
+            continue
+        distinct = column.drop_nulls().unique(maintain_order=True)
+        bare = strip_spaces(distinct)
+        gone, mark = bare.is_in(named), bare.str.to_lowercase().is_in(list(usual))
+        rest = bare.filter(~gone & ~mark & (bare != ""))
+        if untyped and len(rest) and not rest.str.contains(r"^[-+]?0\d").any():
+            gone = gone | (mark & (plain_numbers(rest).null_count() == 0))
+        gone = gone | (bare == "")
+        if gone.any():
+            for one in bare.filter(gone & (bare != "")).unique(maintain_order=True):
+                found.setdefault(one, []).append(name)
+            there = column.is_in(distinct.filter(gone).implode()).fill_null(value=False)
+            frame = frame.with_columns(pl.select(pl.when(~there).then(column)).to_series().alias(name))
+    return frame, found
 
 
 def records(values: Any, source: str, *, strict: bool = True) -> pl.DataFrame:
