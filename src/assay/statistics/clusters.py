@@ -275,7 +275,7 @@ class ClusteredSum:
         >>> import numpy as np
         >>> values, here = np.array([1.0, 2, 3, 4, 5, 6]), np.array([True] * 3 + [False] * 3)
         >>> found = ClusteredSum.difference(values, here, np.arange(6))
-        >>> found.estimate, round(found.error**2, 6)  # of independent items: 1 / 3 + 1 / 3
+        >>> round(found.estimate, 6), round(found.error**2, 6)  # of independent items: 1 / 3 + 1 / 3
         (-3.0, 0.666667)
         """
         inside = np.stack([here, ~here], axis=1).astype(float)
