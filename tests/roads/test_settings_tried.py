@@ -90,12 +90,12 @@ def test_a_prompt_that_is_selected_is_one_of_several() -> None:
     frame = labels.to_polars().select("item", "annotator", "label")
     people, judge = frame.filter(pl.col("annotator") != "a"), frame.filter(pl.col("annotator") == "a")
     each = [judge.with_columns(prompt=pl.lit(name)) for name in ("short", "long")]
-    labels = assay.read(pl.concat([people, *each], how="diagonal"), judges=["a"], conditions=["prompt"], scale="1-5")
+    labels = assay.read(pl.concat([people, *each], how="diagonal"), judges=["a"], conditions=["prompt"])
     found = assay.alt_test(labels.where(prompt="short"), "a", epsilon=0.2)
     assert [one for one in found.cautions if one.startswith("2 settings of judges and prompts have labels here.")]
     # A condition of the question, which people answered too, is no setting of the judge.
     both = pl.concat([frame.with_columns(asked=pl.lit(name)) for name in ("first", "second")])
-    asked = assay.read(both, judges=["a"], conditions=["asked"], scale="1-5").where(asked="first")
+    asked = assay.read(both, judges=["a"], conditions=["asked"]).where(asked="first")
     assert not [one for one in assay.alt_test(asked, "a", epsilon=0.2).cautions if "settings of" in one]
 
 

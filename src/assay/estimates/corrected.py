@@ -34,7 +34,7 @@ from assay.estimates.checked import (
     missing_check,
     sampling_checks,
 )
-from assay.estimates.coefficients import Regressors, corrected_coefficients
+from assay.estimates.coefficients import FEW_CLUSTERS, LEAST_CLUSTERS, Regressors, corrected_coefficients
 from assay.estimates.contrasts import Outputs, SourcePairs, SystemContrast, contrast_systems
 from assay.estimates.difference import LEAST_ITEMS, Corrected, JudgeMean, MeanSpread, difference, slope, tune_lambda
 from assay.estimates.judge_means import JudgeRuns, RotatedRuns
@@ -407,7 +407,7 @@ def estimate(labels: Annotations | Chunks, settings: EstimateSettings) -> Correc
     cautions = (
         *cautions, *_annotator_cautions(checks, settings), *_missing_cautions(checks, n_gone, settings),
         *_match_cautions(labels, checks, judges, settings),
-        *_choice_cautions(labels, judges), *_dependent_sources(checks, settings),
+        *_choice_cautions(labels, judges), *_dependent_sources(checks, settings), *_cluster_cautions(checks, settings),
     )  # fmt: skip
     facts = {
         "items": checks.n_all, "excluded": n_gone or None, "labelled": checks.n,
@@ -433,6 +433,14 @@ def _choice_cautions(labels: Annotations | Chunks, judges: Sequence[str]) -> lis
     """Return a caution if other judges or prompts than the named ones were tried: the best of them is optimistic."""
     tried = labels.reading.n_tried(labels.judges)
     return choice_caution(tried, len(judges), "the interval is too narrow", "report all settings")
+
+
+def _cluster_cautions(checks: SpotChecks, settings: EstimateSettings) -> list[str]:
+    """Return a caution for coefficients with few labelled clusters."""
+    if not settings.regress or checks.cluster is None:
+        return []
+    number = len(np.unique(checks.cluster[checks.position]))
+    return [words.few_clusters(number, FEW_CLUSTERS)] if LEAST_CLUSTERS <= number < FEW_CLUSTERS else []
 
 
 def _dependent_sources(checks: SpotChecks, settings: EstimateSettings) -> list[str]:

@@ -19,6 +19,23 @@ MOST_LINES = 40
 """Estimates in a summary."""
 
 
+ONE_CLUSTER = "a single cluster determines it; label items of more clusters"
+"""The reason for a missing interval of a coefficient of a level that only one cluster has."""
+
+
+def too_few_clusters(number: int, least: int) -> str:
+    """Return the reason for missing intervals of coefficients with few labelled clusters."""
+    return f"labelled items are in {counted(number, 'cluster')}; an interval of a coefficient requires {least}"
+
+
+def few_clusters(number: int, most: int) -> str:
+    """Return the caution for intervals of coefficients with few labelled clusters."""
+    return (
+        f"labelled items are in {counted(number, 'cluster')}: the 95% interval of the coefficient of a level that few "
+        f"clusters have covers it in 91% to 95% of studies. Label items of {most} or more clusters."
+    )
+
+
 def changed(one: Estimate) -> str:
     """Return a difference with its sign and its interval."""
     return f"{signed(one.estimate)} {interval(one.low, one.high)}"
@@ -405,8 +422,9 @@ def plan_lines(found: Any) -> list[str]:
 
 def _goal(settings: Any) -> str:
     if settings.difference is not None:
-        return f"A difference of {settings.difference:g} with power {settings.power:g}"
-    return f"Half-width {settings.half_width:g}"
+        averaged = "" if settings.pilot is None else ", averaged over the pilot's uncertainty,"
+        return f"A difference of {settings.difference:g} with power {settings.power:g}{averaged}"
+    return f"Half-width {settings.half_width:g} on average"
 
 
 def _requirement(row: Mapping[str, Any]) -> str:
@@ -417,7 +435,15 @@ def _requirement(row: Mapping[str, Any]) -> str:
         if row["humans_only"] is None
         else f"{row['humans_only']:,} without the judge (cost {row['cost_humans_only']:,.0f})"
     )
-    return f"requires {row['n']:,} human-labelled items (cost {row['cost']:,.0f}); {only}"
+    return f"requires {row['n']:,} human-labelled items ({_range_of_items(row)}cost {row['cost']:,.0f}); {only}"
+
+
+def _range_of_items(row: Mapping[str, Any]) -> str:
+    """The 80% range of the number of items with a pilot; empty without."""
+    if row["n_low"] is None:
+        return ""
+    ends = f"{row['n_low']:,} or more" if row["n_high"] is None else f"{row['n_low']:,}–{row['n_high']:,}"
+    return f"80% range: {ends}; "
 
 
 def uneven_repeats(judge: str, on: float, off: float) -> str:
