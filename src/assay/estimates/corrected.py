@@ -38,7 +38,6 @@ from assay.estimates.coefficients import FEW_CLUSTERS, LEAST_CLUSTERS, Regressor
 from assay.estimates.contrasts import Outputs, SourcePairs, SystemContrast, contrast_systems
 from assay.estimates.difference import LEAST_ITEMS, Corrected, JudgeMean, MeanSpread, difference, slope, tune_lambda
 from assay.estimates.judge_means import JudgeRuns, RotatedRuns
-from assay.estimates.rogan_gladen import true_shares
 from assay.estimates.severity import RatedOutputs, SeverityFit, shares_words
 from assay.estimation.intervals import Estimate, EstimateByRule, adjust_p, missing
 from assay.estimation.options import Adjustment, Raters, Settings, level_option, option, question, seed_option
@@ -48,6 +47,7 @@ from assay.reporting import pictures
 from assay.reporting.tables import decimals, p_value
 from assay.statistics.clusters import dependence
 from assay.statistics.guard import Guard
+from assay.statistics.rogan_gladen import true_shares
 from assay.statistics.words import dependent_items
 
 if TYPE_CHECKING:
