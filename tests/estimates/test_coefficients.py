@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+import re
 from typing import Any
 
 import numpy as np
@@ -79,6 +81,24 @@ def test_corrected_coefficient_combines_three_regressions() -> None:
     assert row["high"] - row["low"] < 0.8 * (row["humans_only_high"] - row["humans_only_low"])
     assert row["equivalent_labels"] > 50
     assert "Estimated coefficient of the human label, length: " in found.summary()
+
+
+@pytest.mark.parametrize(("unit", "digits"), [(1e-4, 6), (0.01, 4), (1.0, 2), (500.0, 0)])
+def test_a_coefficient_has_the_digits_of_its_interval_in_any_unit(unit: float, digits: int) -> None:
+    labels, _ = labelled(np.random.default_rng(2))
+    longer = labels.items.with_columns(length=pl.col("length") / unit)
+    table = Annotations.from_frame(labels.labels, judges=["gpt"], scale=assay.Interval(), items=longer)
+    found = assay.estimate(table, target="coefficients", regress=["length"])
+    row = found.table.filter(quantity="length").row(0, named=True)
+    half = (row["high"] - row["low"]) / 2
+    assert max(1 - math.floor(math.log10(half)), 0) == pytest.approx(digits, abs=1)
+    (line,) = (one for one in found.summary().splitlines() if "label, length: " in one)
+    shown = [float(one.replace("−", "-")) for one in re.findall(r"−?\d+(?:\.\d+)?", line.split(": ", 1)[1])[:3]]
+    for value, exact in zip(shown, (row["estimate"], row["low"], row["high"]), strict=True):
+        assert value == pytest.approx(exact, abs=0.06 * half)
+    only = re.search(r"Judge only: (−?[\d.]+)", line)
+    assert only is not None
+    assert float(only[1].replace("−", "-")) == pytest.approx(row["judge_only"], abs=0.06 * half)
 
 
 def without_judge(labels: Annotations, gone: Any) -> Annotations:

@@ -38,16 +38,16 @@ from assay.estimates.coefficients import FEW_CLUSTERS, LEAST_CLUSTERS, Regressor
 from assay.estimates.contrasts import Outputs, SourcePairs, SystemContrast, contrast_systems
 from assay.estimates.difference import LEAST_ITEMS, Corrected, JudgeMean, MeanSpread, difference, slope, tune_lambda
 from assay.estimates.judge_means import JudgeRuns, RotatedRuns
-from assay.estimates.rogan_gladen import true_shares
 from assay.estimates.severity import RatedOutputs, SeverityFit, shares_words
 from assay.estimation.intervals import Estimate, EstimateByRule, adjust_p, missing
 from assay.estimation.options import Adjustment, Raters, Settings, level_option, option, question, seed_option
 from assay.estimation.result import Exclusion, Result, Run, choice_caution, fingerprint_with
 from assay.estimation.statistic import Bools, Floats, Ints
 from assay.reporting import pictures
-from assay.reporting.tables import decimals
+from assay.reporting.tables import decimals, p_value
 from assay.statistics.clusters import dependence
 from assay.statistics.guard import Guard
+from assay.statistics.rogan_gladen import true_shares
 from assay.statistics.words import dependent_items
 
 if TYPE_CHECKING:
@@ -558,7 +558,7 @@ def _choose_estimator(checks: SpotChecks, settings: EstimateSettings) -> tuple[s
     lead = f"the {checks.n:,} labelled items are not a random sample of the {checks.n_all:,}: {'; '.join(worst)}"
     if found[0].p >= REFUSED or settings.sampling == "trust":
         trusted = " They are used anyway." if settings.sampling == "trust" else ""
-        return settings.estimator, (f"it is likely that {lead} (p = {found[0].p:.1g}).{trusted}",)
+        return settings.estimator, (f"it is likely that {lead} ({p_value(found[0].p)}).{trusted}",)
     if settings.gold is not None and settings.estimator == "auto":
         return "rogan-gladen", (f"{lead}, so the judge's error rates on them correct its labels of the other items.",)
     described = [f"{name}=..." for name in ("probabilities", "strata", "clusters") if getattr(settings, name) is None]
@@ -581,7 +581,7 @@ def _annotator_cautions(checks: SpotChecks, settings: EstimateSettings) -> list[
     found = annotator_checks(_group_by_system(checks, settings), skip=(settings.strata,))
     if not found:
         return []
-    listed = [f"{name}'s items are not like the others: {one.words} (p = {one.p:.1g})" for name, one in found]
+    listed = [f"{name}'s items are not like the others: {one.words} ({p_value(one.p)})" for name, one in found]
     return [
         f"{'; '.join(listed[:2])}{f'; and those of {len(listed) - 2} more' if len(listed) > 2 else ''}. If the judge's "
         "errors on them differ, the estimate is wrong: set covariates=... to the columns by which items were given to "
