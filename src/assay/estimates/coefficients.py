@@ -100,6 +100,8 @@ class CorrectedCoefficient:
     judge_only: float
     weight: float
     equivalent_labels: int
+    influence: Floats
+    """Of each item, (items,), on the corrected coefficient."""
 
 
 def corrected_coefficients(
@@ -158,7 +160,7 @@ def corrected_coefficients(
         ratio = (humans.standard_error / corrected.standard_error) ** 2 if corrected.standard_error > 0 else 1.0
         found.append(
             CorrectedCoefficient(
-                name, corrected, humans, float(everywhere.values[k]), weight, max(int(n * (ratio - 1)), 0)
+                name, corrected, humans, float(everywhere.values[k]), weight, max(int(n * (ratio - 1)), 0), whole
             )
         )
     return found

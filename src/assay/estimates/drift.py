@@ -38,9 +38,9 @@ from assay.estimation.intervals import (
 from assay.estimation.options import Settings, level_option, option, question_of_two
 from assay.estimation.result import Result, Run, fingerprint_with
 from assay.estimation.statistic import Bools, Floats, Ints
-from assay.statistics.clusters import ClusteredSum, dependence, design_effect
+from assay.statistics.clusters import ClusteredSum, design_effect
 from assay.statistics.means import WelchDifference
-from assay.statistics.words import dependent_items
+from assay.statistics.words import dependence_cautions
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -296,10 +296,8 @@ def _dependent_anchors(new: ScoredRun, pairs: AnchorPairs, key: str) -> tuple[st
         return ()
     d, keys = dict(zip(pairs.names, pairs.d - pairs.d.mean(), strict=True)), new.keys(key)
     part = dict(zip(new.item, [d.get(name, math.nan) for name in keys], strict=True))
-    items = new.table.items
-    each = np.array([part.get(item, math.nan) for item in items["item"].to_list()])
-    effect = dependence(each, items, (key, *new.table.reading.left_out))
-    return () if effect is None else (dependent_items(effect),)
+    each = np.array([part.get(item, math.nan) for item in new.table.items["item"].to_list()])
+    return dependence_cautions([each], new.table, (key,))
 
 
 def _same_codes(*runs: ScoredRun) -> list[ScoredRun]:
