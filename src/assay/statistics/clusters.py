@@ -24,6 +24,9 @@ from assay.statistics.wins import LOSS, WIN
 LEAST_GROUPS = 10
 """Groups of items, such as documents, from which their effect on the tests is estimated."""
 
+FEW_CLUSTERS = 20
+"""With fewer clusters the level of a test depends on their correlation; see docs/type-one-error.md."""
+
 LARGE_EFFECT = 1.2
 """A design effect from which a caution is printed: standard errors that ignore it are 10% too small."""
 

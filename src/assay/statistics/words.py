@@ -11,7 +11,7 @@ from assay.data.annotations import Annotations
 from assay.errors import counted
 from assay.estimation.statistic import Floats
 from assay.reporting.tables import number
-from assay.statistics.clusters import LARGE_EFFECT, dependence, item_columns
+from assay.statistics.clusters import FEW_CLUSTERS, LARGE_EFFECT, dependence, item_columns
 
 
 def document_effect(effect: Any) -> str:
@@ -51,6 +51,16 @@ def dependence_cautions(parts: Sequence[Floats], labels: Annotations, left_out: 
         return ()
     effect = dependence(np.stack(parts), item_columns(labels), (*left_out, *labels.reading.left_out))
     return () if effect is None else (dependent_items(effect),)
+
+
+def few_clusters(number: int) -> list[str]:
+    """Return the caution about few clusters."""
+    if number >= FEW_CLUSTERS:
+        return []
+    return [
+        f"With {counted(number, 'cluster')}, a fault that affects few of them can be absent by chance: a fault in one "
+        "of five documents misses all of ten with probability .11."
+    ]
 
 
 def development_items(seen: int, n: int, study: str) -> list[str]:
