@@ -230,14 +230,14 @@ class ScoredRun:
         """Return the item id, or the text, of each labelled item."""
         if key == "item":
             return self.item
-        column = dict(zip(self.table.items["item"], self.table.items[key].cast(pl.String), strict=True))
+        column = dict(zip(self.table.items["item"], self.table.of_items(key).cast(pl.String), strict=True))
         return [column[i] or "" for i in self.item]
 
     def people_by(self, key: str) -> dict[str, list[float]]:
         """Return the human labels by item, or by text."""
         if key == "item":
             return self.people
-        column = dict(zip(self.table.items["item"], self.table.items[key].cast(pl.String), strict=True))
+        column = dict(zip(self.table.items["item"], self.table.of_items(key).cast(pl.String), strict=True))
         return {column[i] or "": labels for i, labels in self.people.items()}
 
 
@@ -277,13 +277,13 @@ def _clusters_of(runs: Sequence[ScoredRun], key: str, settings: DriftSettings) -
     """The cluster of each item, or text, of all runs; None without clusters."""
     declared = {run.table.reading.clusters for run in runs}
     if settings.clusters is None or (
-        settings.clusters in declared and any(settings.clusters not in run.table.items.columns for run in runs)
+        settings.clusters in declared and not all(_has_items(run.table, settings.clusters) for run in runs)
     ):
         return None  # a study declares its documents, and the other run does not have them
     found: dict[str, str] = {}
     for run in runs:
         cluster_codes(run.table, settings.clusters)  # refuses an unknown column and items without a cluster
-        column = run.table.items[run.table.column_name(settings.clusters)].cast(pl.String).to_list()
+        column = run.table.of_items(settings.clusters).cast(pl.String).to_list()
         named = dict(zip(run.table.items["item"].to_list(), column, strict=True))
         found |= {name: named[item] for name, item in zip(run.keys(key), run.item, strict=True)}
     place = {name: i for i, name in enumerate(sorted(set(found.values())))}
@@ -323,10 +323,17 @@ def _key(old: ScoredRun, new: ScoredRun, settings: DriftSettings) -> str:
     tables = [old.table, new.table] + ([] if settings.anchors is None else [settings.anchors])
     if settings.text is not None:
         for table in tables:
-            if settings.text not in table.items.columns:
-                raise DataError(unknown("item column", settings.text, table.items.columns, "the table of items"))
+            table.of_items(settings.text)  # refuses an unknown column
         return settings.text
-    return TEXT if all(TEXT in table.items.columns for table in tables) else "item"
+    return TEXT if all(_has_items(table, TEXT) for table in tables) else "item"
+
+
+def _has_items(table: Annotations, name: str) -> bool:
+    """Whether a table has a column with one value for each item."""
+    try:
+        return len(table.of_items(name)) > 0
+    except DataError:
+        return False
 
 
 @dataclass(frozen=True, eq=False)
