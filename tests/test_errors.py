@@ -127,6 +127,13 @@ def test_counted_by_hand():
     assert errors.counted(0, "label") == "0 labels"
     assert errors.counted(12345, "label") == "12,345 labels"
     assert [errors.counted(n, "person") for n in (1, 2)] == ["1 person", "2 people"]
+    assert errors.counted(9, "more criterion") == "9 more criteria"
+
+
+def test_plural_of_names_of_columns():
+    nouns = ("essay", "city", "class", "branch", "votes", "stratum", "box", "rater_id")
+    several = ["essays", "cities", "classes", "branches", "votes", "strata", "boxes", "rater_ids"]
+    assert [*map(errors.plural, nouns)] == several
 
 
 @pytest.mark.parametrize("missing", ["pandas", "pyarrow"])

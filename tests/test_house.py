@@ -84,7 +84,7 @@ TERMS = {
     "concordance.page",  # what a page shows of a question: one in each room that a report asks
     "estimates.page",
     "ideas.page",
-    "estimates.rogan_gladen",
+    "statistics.rogan_gladen",
     "preference.page",
     "psychometrics.page",
     "study.starter",

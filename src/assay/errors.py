@@ -16,6 +16,7 @@ from __future__ import annotations
 import difflib
 import importlib
 import importlib.util
+import re
 import sys
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
@@ -243,5 +244,19 @@ def listing(names: Sequence[object], most: int = 8, *, cut: bool = False) -> str
 
 def counted(n: int, noun: str) -> str:
     """Return a count and its noun: ``1 label``, ``2 labels``; ``1 person``, ``2 people``."""
-    several = "people" if noun == "person" else f"{noun}s"
-    return f"{n:,} {noun if n == 1 else several}"
+    return f"{n:,} {noun if n == 1 else plural(noun)}"
+
+
+_PLURALS = {"person": "people", "criterion": "criteria", "stratum": "strata"}
+
+
+def plural(noun: str) -> str:
+    """Return the plural of a noun, which can be the name of a column: ``criteria``, ``cities``, ``classes``."""
+    before, space, last = noun.rpartition(" ")
+    if (known := _PLURALS.get(last)) is not None:
+        return f"{before}{space}{known}"
+    if re.search("[^aeiouAEIOU_]y$", noun):
+        return f"{noun[:-1]}ies"
+    if re.search("[^siu]s$", noun):
+        return noun
+    return f"{noun}es" if re.search("(s|x|ch|sh)$", noun) else f"{noun}s"

@@ -614,8 +614,14 @@ def _corrected_estimates(labels: Annotations) -> Analysis:
         return Analysis("corrected_estimates", False, "no_human_labels" if labels.judges else "no_judge")
     kinds = dict(labels.annotators.select("annotator", "kind").rows())
     kind = pl.col("annotator").replace_strict(kinds, return_dtype=pl.String)
-    human = labels.labels.group_by("item").agg((kind == "human").any().alias("human"))["human"]
-    alone = int((~human).sum())
+    of_kind = (kind == "human").any().alias("human"), (kind != "human").any().alias("judge")
+    criterion = _criterion(labels)
+    both = labels.labels.group_by(criterion or pl.lit(1)).agg(of_kind).filter("human", "judge")
+    if not both.height:
+        return Analysis("corrected_estimates", False, "no_common_criterion")
+    common = labels.labels.join(both, on=criterion, how="semi") if criterion else labels.labels
+    human = common.group_by("item", *criterion).agg(of_kind)
+    alone = human.filter(~pl.col("human"))["item"].n_unique()
     if not alone:
         return Analysis("corrected_estimates", False, "all_items_human_labelled")
     return Analysis("corrected_estimates", True, "items_without_human_labels", number=alone)

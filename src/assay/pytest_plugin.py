@@ -51,12 +51,10 @@ def _recorded(node: pytest.Item, check: Callable[..., T], words: Callable[[T], s
 @pytest.fixture(name="assert_may_replace")
 def _assert_may_replace(request: pytest.FixtureRequest) -> Callable[..., AltTest]:
     """Fail unless the verdict on a judge is *Replace*; as `assay.testing.assert_may_replace`."""
-    from assay.replacement import words
     from assay.testing import assert_may_replace
+    from assay.verdict.words import verdict_check
 
-    return _recorded(
-        request.node, assert_may_replace, lambda test: " ".join([words.verdict_line(test), *words.evidence(test)])
-    )
+    return _recorded(request.node, assert_may_replace, verdict_check)
 
 
 @pytest.fixture(name="assert_gate")

@@ -40,10 +40,11 @@ from assay.data.formats.tables import (
     read_table,
     votes_by_place,
     with_names_of_battles,
+    without_marks,
 )
 from assay.data.names import IN_MEMORY, KindUnknownError, strip_spaces
 from assay.data.notations import with_choices
-from assay.data.scales import Preference, parse_scale, plain_number
+from assay.data.scales import Preference, parse_scale
 from assay.data.structure.cells import total_of_counts
 from assay.data.structure.readings import UnclearTableError, read_call, unclear
 from assay.data.structure.role_names import called_people, is_crossed, plain_name
@@ -95,6 +96,30 @@ def read(source: Any, settings: ReadSettings) -> Annotations:
     return annotations_of(rows, settings)
 
 
+def read_where(source: Any, options: Mapping[str, Any]) -> Annotations:
+    """Read labels with the options of `read` and ``where``, which keeps rows: policies and assertions have it.
+
+    Parameters
+    ----------
+    source
+        As of `read`.
+    options : mapping
+        ``where`` is ``COLUMN=VALUE``, a list of these, or a mapping of columns to values.
+    """
+    options = dict(options)
+    where = options.pop("where", ())
+    if isinstance(where, Mapping):
+        several = ((name, value if isinstance(value, list | tuple) else [value]) for name, value in where.items())
+        where = [f"{name}={','.join(map(str, values))}" for name, values in several]
+    conditions = [where] if isinstance(where, str) or not isinstance(where, Sequence) else [*where]
+    if not all(isinstance(one, str) for one in conditions):
+        raise DesignError("where must be 'COLUMN=VALUE', or a list of such texts", option="where")
+    labels = read(source, **options)
+    for condition in conditions:
+        labels = filter_labels(labels, condition)
+    return labels
+
+
 def filter_labels(labels: Annotations, condition: str) -> Annotations:
     """Return the labels with ``COLUMN=VALUE`` or ``COLUMN=A,B``, as `Annotations.where`, with the values as texts.
 
@@ -106,11 +131,8 @@ def filter_labels(labels: Annotations, condition: str) -> Annotations:
     name, equals, values = condition.partition("=")
     if not equals:
         raise DesignError(f"where must be COLUMN=VALUE; got '{condition}'", option="where")
-    values_of = labels.values_of(name)
-    # 0 is 0.0: a column without a whole number can show another spelling than was typed.
-    seen = {plain_number(v): v for v in values_of if isinstance(v, float)} | {str(v): v for v in values_of}
-    wanted = [values] if values in seen else values.split(",")
-    return labels.where(**{name: [seen.get(v, v) for v in wanted]})
+    whole = values in {str(v) for v in labels.values_of(name)}
+    return labels.where(**{name: values if whole else values.split(",")})
 
 
 def _asked(study: Study, settings: ReadSettings) -> list[str] | None:
@@ -209,7 +231,9 @@ def rows_of_source(source: Any, paths: tuple[Path, ...], settings: ReadSettings)
         raise DesignError(words, option="what")
     items = [settings.item] if isinstance(settings.item, str | int) else settings.item
     named = ("item", "annotator", "kind", *map(str, items), str(settings.annotator))
-    tables = {name: _attribute_table(getattr(settings, name), named) for name in ("items", "annotator_table")}
+    tables = {
+        name: _attribute_table(getattr(settings, name), named, settings.marks) for name in ("items", "annotator_table")
+    }
     settings = replace(settings, **tables, codes=_codes(settings.codes, paths))
     paths = _files_of_annotators(paths, settings)
     read = [rows for path in paths for rows in _read_file(path, paths, settings)]
@@ -745,10 +769,13 @@ def _codes(given: Any, paths: tuple[Path, ...]) -> Any:
     return given if isinstance(given, Mapping) else _attribute_table(given)
 
 
-def _attribute_table(given: Any, named: Iterable[str] | None = None) -> Any:
+def _attribute_table(given: Any, named: Sequence[str] | None = None, missing: Collection[Any] | None = None) -> Any:
     """An additional table, from a frame or a file; columns in ``named`` hold names, others can become numbers."""
-    if given is None or not isinstance(given, str | os.PathLike):
-        return None if given is None else to_polars(given)
-    rows = read_table(existing_path(given))
+    if given is None:
+        return None
+    rows = read_table(existing_path(given)) if isinstance(given, str | os.PathLike) else Rows(to_polars(given))
     table = rows.labels.drop("_row", strict=False)
-    return parse_numeric_columns(table, leave=named) if named is not None and rows.untyped else table
+    if named is None:
+        return table
+    table, _ = without_marks(table, named, missing, untyped=rows.untyped)
+    return parse_numeric_columns(table, leave=named) if rows.untyped else table

@@ -15,11 +15,11 @@ from collections.abc import Mapping
 from typing import Any
 
 from assay.data.annotations import Annotations
-from assay.reading import read as read_labels
-from assay.replacement import words
+from assay.reading import read_where
 from assay.replacement.alt_test import AltTest, alt_test
 from assay.replacement.page import card
 from assay.verdict.gate import GateResult, gate
+from assay.verdict.words import verdict_check
 
 
 def assert_may_replace(
@@ -33,7 +33,7 @@ def assert_may_replace(
     judge : str
         The judge; other judges of a file are named with ``read``.
     read : mapping, optional
-        Options of `assay.read`, if labels are a path.
+        Options of `assay.read`, if labels are a path; ``where`` keeps rows, as in a policy.
     **options
         Of `assay.alt_test`: ``expertise``, ``epsilon``, ``min_agreement_ratio`` …
 
@@ -47,11 +47,11 @@ def assert_may_replace(
         With the verdict, its tests and the advice.
     """
     # A path is passed unchanged, so that the name given here is read as a judge.
-    table: Any = labels if isinstance(labels, Annotations) or read is None else read_labels(labels, **read)
+    table: Any = labels if isinstance(labels, Annotations) or read is None else read_where(labels, read)
     test = alt_test(table, judge, **options)
     if test.verdict != "replace":
         advice = " ".join(card(test).advice.split())
-        raise AssertionError(" ".join([words.verdict_line(test), *words.evidence(test), advice]).strip())
+        raise AssertionError(f"{verdict_check(test)} {advice}".strip())
     return test
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import shlex
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -186,6 +187,50 @@ def test_look_ends_with_2_if_the_file_cannot_be_read(run, tmp_path):
     assert json.loads(out)["errors"]
     assert err.startswith(f"assay: {path} cannot be read without more options: 'gpt-4o', 'llama-3' can be judges")
     assert run("look", path, "--judges", "gpt-4o,llama-3")[0] == 0
+
+
+def settings_file(folder: Path, *, runs: bool) -> Path:
+    """Labels of two people in two weeks, and of a model with two tones at two lengths; R's NA for people's settings."""
+    rows = [
+        (f"t{k}", who, "human", week, "NA", "NA", (k + week) % 4 + 1)
+        for k in range(31) for who in ("ann", "bob", "cho") for week in (1, 2)
+    ]  # fmt: skip
+    rows += [
+        (f"t{k}", "gpt-4o", "judge", 1, tone, length, (k + len(tone)) % 4 + 1)
+        for k in range(31) for tone in ("dry", "warm") for length in ("50", "200")
+    ]  # fmt: skip
+    names = ["text", "rater", "kind", "run" if runs else "week", "tone", "length", "score"]
+    path = folder / "settings.csv"
+    pl.DataFrame(rows, schema=names, orient="row").write_csv(path)
+    return path
+
+
+@pytest.mark.parametrize(
+    "stated", [(), ("--conditions", "tone,length"), ("--conditions", "tone,length", "--missing", "NA")]
+)
+@pytest.mark.parametrize("runs", [False, True])
+def test_look_prints_a_next_command_that_runs_with_conditions_and_repeats(run, tmp_path, stated, runs):
+    path = settings_file(tmp_path, runs=runs)
+    if stated:
+        stated = (*stated, "--repeat", "run") if runs else (*stated[:1], f"week,{stated[1]}", *stated[2:])
+    status, out, _ = run("look", path, "--item", "text", "--scale", "1-4", *stated)
+    command = re.search("Next command: +assay (.*)", out)[1]
+    assert status == 0
+    assert "--where" in command
+    assert ("--repeats first" in command) == runs
+    status, out, err = run(*shlex.split(command), "--n-resamples", "40", "-o", tmp_path / "page.html")
+    assert (status, "gpt-4o" in out) == (0, True), err
+
+
+def test_look_at_repeated_answers_proposes_columns_that_tell_them_apart(run, tmp_path):
+    path = settings_file(tmp_path, runs=False)
+    status, out, _ = run("look", path, "--item", "text", "--scale", "1-4")
+    assert "'week', 'tone', 'length' are experimental conditions, set --conditions week,tone,length" in out
+    assert "--conditions week,tone,length --expertise crowd" in out
+    twice = pl.read_csv(path)[[0, 0, 2]].with_columns(minutes=pl.Series([3, 4, 5]))
+    twice.write_csv(tmp_path / "twice.csv")  # one answer twice: its minutes can be anything
+    status, out, _ = run("look", tmp_path / "twice.csv", "--item", "text", "--scale", "1-4")
+    assert (status, "set --conditions minutes" in out, "Next command" in out) == (2, True, False)
 
 
 def test_look_at_platform_export_has_no_columns(capsys):

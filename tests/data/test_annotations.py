@@ -7,6 +7,8 @@ import json
 import math
 import pickle
 import random
+from datetime import date
+from decimal import Decimal
 
 import numpy as np
 import pandas as pd
@@ -324,6 +326,33 @@ def test_where_keeps_annotators_who_labelled_without_the_condition():
     # A column that is no condition selects its rows alone.
     plain = labels_of(*[r for r in rows if r[3] != 0.0], columns=columns)
     assert plain.where(temperature=0.7).values_of("annotator") == ("k", "m")
+
+
+VALUES = {
+    "float": (pl.Float64, [0.0, 1.5], [0, 0.0, "0", "0.0", np.int64(0)]),
+    "short float": (pl.Float32, [0.3, 1.5], [0.3, "0.3", np.float32(0.3)]),
+    "whole": (pl.Int64, [2, 3], [2, 2.0, "2", "2.0"]),
+    "byte": (pl.UInt8, [2, 3], [2, 2.0, "2"]),
+    "text": (pl.String, ["0", "1.5"], [0, 0.0, "0"]),
+    "words": (pl.String, ["True", "False"], [True, "True"]),
+    "yes or no": (pl.Boolean, [True, False], [True, "True"]),
+    "category": (pl.Categorical, ["low", "high"], ["low"]),
+    "date": (pl.Date, [date(2026, 4, 1), date(2026, 5, 1)], [date(2026, 4, 1), "2026-04-01"]),
+    "decimal": (pl.Decimal(9, 2), [Decimal("0.10"), Decimal("0.50")], [Decimal("0.1"), 0.1, "0.1", "0.10"]),
+}
+
+
+@pytest.mark.parametrize("n", [20, 3_000])
+@pytest.mark.parametrize("kind", VALUES)
+def test_where_selects_value_in_any_type_of_column_and_size(kind: str, n: int):
+    dtype, values, wanted = VALUES[kind]
+    rows = {"item": [f"i{i // 4}" for i in range(n)], "annotator": ["ann", "ann", "bob", "bob"] * (n // 4)}
+    frame = pl.DataFrame(rows).with_columns(label=pl.lit(1), setting=pl.Series(values * (n // 2), dtype=dtype))
+    labels = Annotations.from_frame(frame, conditions=["setting"], scale="1-5")
+    for one in wanted:
+        assert len(labels.where(setting=one)) == len(labels.where(setting=[one])) == n // 2
+    with pytest.raises(DataError, match="setting '7' is not in the table; it has"):
+        labels.where(setting=7)
 
 
 # -- splitting item ids -----------------------------------------------------------------------------

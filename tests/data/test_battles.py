@@ -11,8 +11,8 @@ import polars as pl
 import pytest
 
 import assay
-from assay.data.sides import Battle, find_battles, votes_in
 from assay.data.structure.cells import views_of
+from assay.data.structure.sides import Battle, find_battles, votes_in
 from assay.errors import DataError
 from assay.replacement.page import card
 

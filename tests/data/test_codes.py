@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import json
+from pathlib import Path
+from typing import Any
+
 import polars as pl
 import pytest
 
@@ -96,3 +100,53 @@ def test_numbers_with_their_meaning_next_to_plain_numbers_are_codes():
     assert codes == {"9: top 15%": "9", "8: accept, good paper": "8", "9": "9", "8": "8", "7": "7"}
     read = assay.read(frame, codes=codes, scale="1-10")
     assert sorted(read.labels["label"].unique()) == [7, 8, 9]
+
+
+def checked_replies(*, as_frame: bool, folder: Path) -> Any:
+    """Replies rated on a scale and checked with true and false, as a JSON file or a frame."""
+    rows = [
+        {"reply": f"r{k}", "who": who, "clear": (k + len(who)) % 5 + 1, "safe": (k * len(who)) % 3 > 0}
+        for k in range(24) for who in ("ann", "bo", "gpt-4o")
+    ]  # fmt: skip
+    (folder / "checked.json").write_text(json.dumps(rows))
+    return pl.DataFrame(rows) if as_frame else folder / "checked.json"
+
+
+@pytest.mark.parametrize("as_frame", [False, True])
+@pytest.mark.parametrize(
+    ("options", "values", "spec"),
+    [
+        ({}, ["false", "true"], "nominal"),
+        ({"codes": {"True": "pass", "False": "fail"}}, ["fail", "pass"], "nominal"),
+        ({"codes": {"safe": {"TRUE": "pass", "FALSE": "fail"}}}, ["fail", "pass"], "nominal"),
+        ({"codes": {"false": "0", "true": "1"}}, [0, 1], "ordinal:0-1"),
+        ({"scale": {"clear": "1-5", "safe": "nominal:False,True"}}, ["False", "True"], "nominal:False,True"),
+        ({"scale": {"clear": "1-5", "safe": "ordinal:false<true"}}, ["false", "true"], "ordinal:false<true"),
+        ({"scale": {"clear": "1-5", "safe": "0-1"}}, [0, 1], "ordinal:0-1"),
+    ],
+)  # fmt: skip
+def test_true_and_false_are_one_category_each_next_to_numbers_and_alone(tmp_path, as_frame, options, values, spec):
+    replies = checked_replies(as_frame=as_frame, folder=tmp_path)
+    both = assay.read(replies, item="reply", annotator="who", label=["clear", "safe"], judges=["gpt-4o"], **options)
+    assert both.scale_of("clear").spec == "ordinal:1-5"
+    safe = both.where(criterion="safe")
+    assert (safe.scale.spec, sorted(safe.labels["label"].unique())) == (spec, values)
+    own = {name: given.get("safe", given) for name, given in options.items()}
+    alone = assay.read(replies, item="reply", annotator="who", label="safe", judges=["gpt-4o"], **own)
+    assert alone.labels["label"].to_list() == safe.labels["label"].to_list()
+
+
+def test_errors_name_true_and_false_as_the_labels_do(tmp_path):
+    replies = checked_replies(as_frame=True, folder=tmp_path)
+    with pytest.raises(DataError, match=r"labels such as 'true' \(row 5: 'true', .* not among the codes: False = fail"):
+        assay.read(replies, item="reply", annotator="who", label="safe", judges=["gpt-4o"], codes={"False": "fail"})
+
+
+def test_codes_without_criteria_are_for_the_criteria_that_have_them():
+    rows = [(f"t{k}", who, c, str(k % 4 + 1) if c == "tone" else "ny"[k % 2]) for k in range(12)
+            for who in ("ann", "bob") for c in ("tone", "harm")]  # fmt: skip
+    frame = pl.DataFrame(rows, schema=["item", "annotator", "criterion", "label"], orient="row")
+    labels = assay.read(frame, codes={"n": "0", "y": "1"}, scale={"tone": "1-4", "harm": "0-1"})
+    assert (labels.scale_of("tone").spec, labels.scale_of("harm").spec) == ("ordinal:1-4", "ordinal:0-1")
+    with pytest.raises(DataError, match=r"labels of criterion 'harm' such as 'y' .* not among the codes: n = no"):
+        assay.read(frame, codes={"n": "no"})

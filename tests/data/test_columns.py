@@ -310,7 +310,7 @@ def test_duplicate_words_name_rows_and_remedy():
     def words(n: int, **more: list[object]) -> str:
         cells = [f"i{i}" for i in range(n) for _ in range(2)]
         table = rows(item=[*cells, "z"], annotator="ann", label=1, **{k: [*v, v[0]] for k, v in more.items()})
-        return duplicate_words(table, ["item", "annotator"])
+        return duplicate_words(table, ["item", "annotator"])[0]
 
     extra = (
         "remove the extra rows, number the answers in a column 'repeat', or write one label for all of them, such as "

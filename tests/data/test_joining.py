@@ -6,6 +6,7 @@ import csv
 import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Literal
 
 import polars as pl
 import pytest
@@ -177,11 +178,10 @@ def test_a_file_with_other_options_is_read_alone(folder: Path, run, monkeypatch:
     with pytest.raises(assay.errors.DataError) as refused:
         assay.read(["form.csv", "model.csv"], **form, match="loose")
     options = "item='id', judges=['gpt-4o'], layout='long', annotator='model', label='score'"
-    call = f"first.join(assay.read('model.csv', {options}))"
+    first = "assay.read('form.csv', annotator='Your name', layout='transposed')"
+    call = f"{first}.join(assay.read('model.csv', {options}), match='loose')"
     assert f"'gpt-4o' is a judge: {call}" in str(refused.value)
-    first = assay.read("form.csv", **form)
-    alone = call.removeprefix("first.join(").removesuffix(")")
-    assert first.join(eval(alone), "loose").judges == ("gpt-4o",)
+    assert eval(call).judges == ("gpt-4o",)
     typed = ("--layout", "transposed", "--annotator", "Your name", "--match", "loose", "--expertise", "crowd")
     code, _, said = run("alt-test", "form.csv", "--labels-from", "model.csv", *typed)
     assert code == 2
@@ -401,3 +401,64 @@ def test_exports_read_with_a_field_of_their_items_match_loosely(tmp_path: Path):
         (tmp_path / name).write_text(json.dumps(tasks))
     files = [tmp_path / "one.json", tmp_path / "two.json"]
     assert assay.read(files, item="id", judges=["gpt-4o"], match="loose").n_items == 12
+
+
+def ratings_of(prefix: str, n: int, who: Sequence[str], criteria: Sequence[str]) -> pl.DataFrame:
+    """Labels 2 to 4 of items with numbered ids."""
+    rows = [
+        (f"{prefix}{k:03}", one, c, (k + len(one) + len(c)) % 3 + 2) for k in range(n) for one in who for c in criteria
+    ]
+    return pl.DataFrame(rows, schema=["item", "annotator", "criterion", "label"], orient="row")
+
+
+def test_items_of_an_annotator_in_two_sets_are_further_items_though_both_are_numbered(tmp_path: Path):
+    """note_001 of the study and new-0001 of the rest are no copies: the judge labelled both."""
+    study = ratings_of("note_", 30, ["ann", "bob", "gpt-4o"], ["tone"])
+    rest = ratings_of("new-0", 90, ["gpt-4o"], ["tone"])
+    how = {"judges": ["gpt-4o"], "scale": "1-5"}
+    joined = assay.read(study, **how).join(assay.read(rest, **how))
+    assert (joined.n_items, len(joined)) == (120, 180)
+    study.write_csv(tmp_path / "study.csv")
+    rest.write_csv(tmp_path / "rest.csv")
+    assert assay.read([tmp_path / "study.csv", tmp_path / "rest.csv"], **how).n_items == 120
+    same = rest[:30].with_columns(item=pl.col("item").str.replace("new-0", "x/note_") + ".txt")
+    with pytest.raises(DataError, match="set match='loose' if they are the same items, or write the ids of one table"):
+        assay.read(study, **how).join(assay.read(same, **how))
+    other = rest.with_columns(annotator=pl.lit("llama"))
+    with pytest.raises(DataError, match="30 of 90 match loosely"):
+        assay.read(study, **how).join(assay.read(other, judges=["llama"], scale="1-5"))
+
+
+@pytest.mark.parametrize("files", [False, True])
+def test_criteria_that_differ_in_spelling_or_a_scale_match_loosely(tmp_path: Path, files: bool):
+    one = ratings_of("n", 30, ["ann"], ["Clear tone [1-5]", "Depth (0 to 10)"])
+    other = ratings_of("n", 30, ["bob"], ["clear_tone", "depth"])
+    one.write_csv(tmp_path / "one.csv")
+    other.write_csv(tmp_path / "other.csv")
+
+    def both(match: Literal["exact", "loose"]) -> assay.Annotations:
+        if files:
+            return assay.read([tmp_path / "one.csv", tmp_path / "other.csv"], match=match)
+        return assay.read(one).join(assay.read(other), match)
+
+    assert len(both("exact").criteria) == 4
+    assert any("would match loosely: 'clear_tone' = 'Clear tone [1-5]'" in note for note in both("exact").reading.notes)
+    matched = both("loose")
+    assert matched.criteria == ("Clear tone [1-5]", "Depth (0 to 10)")
+    assert [matched.scale_of(c).spec for c in matched.criteria] == ["ordinal:1-5", "ordinal:0-10"]
+    third = assay.read(ratings_of("n", 30, ["cho"], ["style"]))
+    assert "no criterion is in both tables" in assay.read(one).join(third).reading.notes[-1]
+
+
+@pytest.mark.parametrize(
+    ("name", "spec"),
+    [("Depth (0-10)", "0-10"), ("depth [1 to 7]", "1-7"), ("Depth (3-4)", "2-4"), ("depth (n = 5)", "2-4")],
+)
+def test_name_of_a_criterion_or_of_the_labels_states_their_scale(name: str, spec: str):
+    frame = ratings_of("n", 30, ["ann", "bob"], [name])
+    for labels in (
+        assay.read(frame),
+        assay.read(frame.rename({"label": name}, strict=True).drop("criterion"), label=name, annotator="annotator"),
+    ):
+        assert labels.scale.spec == f"ordinal:{spec}"
+        assert any(f"Assumed scale {spec}" in note for note in labels.reading.notes)

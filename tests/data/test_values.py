@@ -57,6 +57,7 @@ def read_both(tmp_path, cells, **options):
         (["4,5", "3", "2,25"], {}, [4.5, 3, 2.25], Interval(2.25, 4.5), "'4,5' parsed as numbers with a decimal"),
         (["1.234,5", "2"], {}, [1234.5, 2], Interval(2, 1234.5), "with a decimal comma"),
         (["1,234.5", "2"], {}, [1234.5, 2], Interval(2, 1234.5), "with commas between thousands"),
+        (["0,991", "0,872"], {}, [0.991, 0.872], Interval(0.872, 0.991), "with a decimal comma"),
         (["1,234", "2.5"], {}, [1234, 2.5], Interval(2.5, 1234), "with commas between thousands"),
         (["1,234", "2"], {"decimal": "comma"}, [1.234, 2], Interval(1.234, 2), "with a decimal comma"),
         (["1,234", "2"], {"decimal": "point"}, [1234, 2], Interval(2, 1234), "with a decimal point"),

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+import re
 from typing import Any
 
 import numpy as np
@@ -40,7 +42,7 @@ def labelled(
 ASKED: dict[str, Any] = {"target": "coefficients", "regress": ("length", "language")}
 
 
-def test_humans_only_are_least_squares_with_hc3() -> None:
+def test_humans_only_are_least_squares_with_hc2() -> None:
     labels, _ = labelled(np.random.default_rng(1), 200, 60)
     found = assay.estimate(labels, **ASKED).table.filter(quantity="length").row(0, named=True)
     frame = labels.to_polars().filter(kind="human").group_by("item").agg(
@@ -51,8 +53,13 @@ def test_humans_only_are_least_squares_with_hc3() -> None:
     inverse = np.linalg.inv(x.T @ x)
     beta = inverse @ x.T @ y
     lever = np.einsum("ij,jk,ik->i", x, inverse, x)
-    meat = x.T @ (((y - x @ beta) / (1 - lever))[:, None] ** 2 * x)
-    half = stats.t.ppf(0.975, 57) * np.sqrt((inverse @ meat @ inverse)[1, 1])
+    adjusted = x / np.sqrt(1 - lever)[:, None]
+    meat = adjusted.T @ ((y - x @ beta)[:, None] ** 2 * adjusted)
+    # Bell & McCaffrey (2002): the covariance of the adjusted residuals, weighted as in the coefficient.
+    each = (adjusted @ inverse)[:, [1]] * (np.eye(60) - x @ inverse @ x.T)
+    spread = each @ each.T
+    df = np.trace(spread) ** 2 / np.trace(spread @ spread)
+    half = stats.t.ppf(0.975, df) * np.sqrt((inverse @ meat @ inverse)[1, 1])
     assert (found["humans_only"], found["humans_only_high"]) == pytest.approx((beta[1], beta[1] + half))
 
 
@@ -74,6 +81,24 @@ def test_corrected_coefficient_combines_three_regressions() -> None:
     assert row["high"] - row["low"] < 0.8 * (row["humans_only_high"] - row["humans_only_low"])
     assert row["equivalent_labels"] > 50
     assert "Estimated coefficient of the human label, length: " in found.summary()
+
+
+@pytest.mark.parametrize(("unit", "digits"), [(1e-4, 6), (0.01, 4), (1.0, 2), (500.0, 0)])
+def test_a_coefficient_has_the_digits_of_its_interval_in_any_unit(unit: float, digits: int) -> None:
+    labels, _ = labelled(np.random.default_rng(2))
+    longer = labels.items.with_columns(length=pl.col("length") / unit)
+    table = Annotations.from_frame(labels.labels, judges=["gpt"], scale=assay.Interval(), items=longer)
+    found = assay.estimate(table, target="coefficients", regress=["length"])
+    row = found.table.filter(quantity="length").row(0, named=True)
+    half = (row["high"] - row["low"]) / 2
+    assert max(1 - math.floor(math.log10(half)), 0) == pytest.approx(digits, abs=1)
+    (line,) = (one for one in found.summary().splitlines() if "label, length: " in one)
+    shown = [float(one.replace("−", "-")) for one in re.findall(r"−?\d+(?:\.\d+)?", line.split(": ", 1)[1])[:3]]
+    for value, exact in zip(shown, (row["estimate"], row["low"], row["high"]), strict=True):
+        assert value == pytest.approx(exact, abs=0.06 * half)
+    only = re.search(r"Judge only: (−?[\d.]+)", line)
+    assert only is not None
+    assert float(only[1].replace("−", "-")) == pytest.approx(row["judge_only"], abs=0.06 * half)
 
 
 def without_judge(labels: Annotations, gone: Any) -> Annotations:
@@ -128,6 +153,72 @@ def test_documents_are_the_units_of_the_interval() -> None:
     documents = assay.estimate(labels, clusters="document", sampling="trust", **ASKED)
     assert documents.table["estimate"].to_list() == pytest.approx(one.table["estimate"].to_list(), abs=0.1)
     assert documents.table["low"].to_list() != one.table["low"].to_list()
+
+
+def of_documents(seed: int, documents: int, having: int, least: float = 0.5) -> Annotations:
+    """1,000 items of 100 documents, of which some are labelled; the first of them have x = 1, and a fourth of all.
+
+    The intraclass correlation is .5, and the judge's error depends on x and the document.
+    """
+    rng = np.random.default_rng([seed, documents, having])
+    doc, x = np.arange(1000) % 100, np.zeros(100)
+    chosen, other = np.arange(documents), np.arange(documents, 100)
+    x[chosen[:having]] = 1.0
+    x[other] = rng.random(len(other)) < having / documents
+    human = least * x[doc] + rng.normal(size=100)[doc] + rng.normal(size=1000)
+    judge = human + 0.4 * x[doc] + rng.normal(0, 0.5, 100)[doc] + rng.normal(0, 0.7, 1000)
+    names, some = np.array([f"i{i:04d}" for i in range(1000)]), doc < documents
+    rows = pl.concat([
+        pl.DataFrame({"item": names, "annotator": "gpt", "label": judge}),
+        pl.DataFrame({"item": names[some], "annotator": "ann", "label": human[some]}),
+    ])  # fmt: skip
+    items = pl.DataFrame({"item": names, "document": [f"d{i}" for i in doc], "x": x[doc]})
+    return Annotations.from_frame(rows, judges=["gpt"], scale=assay.Interval(), items=items)
+
+
+OF_X: dict[str, Any] = {"target": "coefficients", "regress": ["x"], "clusters": "document", "sampling": "trust"}
+
+
+def test_few_clusters_have_the_degrees_of_freedom_of_the_clusters_of_a_level() -> None:
+    """Of 12 documents three have x = 1: by hand (1/3 + 1/9)² / (1/3² / 2 + 1/9² / 8) = 3.46 degrees of freedom."""
+    found = assay.estimate(of_documents(1, 12, 3), **OF_X)
+    only = found.lines[1].humans_only
+    assert (only.high - only.low) / 2 / only.standard_error == pytest.approx(stats.t.ppf(0.975, 3.4595), abs=1e-3)
+    assert any("labelled items are in 12 clusters" in one for one in found.cautions)
+    assert "Label items of 20 or more clusters" in found.summary()
+    assert not any("clusters" in one for one in assay.estimate(of_documents(1, 24, 6), **OF_X).cautions)
+
+
+def test_coefficients_of_too_few_clusters_have_no_interval() -> None:
+    five = assay.estimate(of_documents(2, 5, 2), **OF_X)
+    assert all(np.isnan(one.found.low) for one in five.lines)
+    assert "no interval: labelled items are in 5 clusters; an interval of a coefficient requires 6" in five.summary()
+    one = assay.estimate(of_documents(2, 12, 1), **OF_X)
+    assert "x: " in one.summary()
+    assert "no interval: a single cluster determines it; label items of more clusters" in one.summary()
+
+
+def test_few_clusters_do_not_make_a_coefficient_too_certain() -> None:
+    """60 studies with three of 12 documents, SE .028; with 11 degrees of freedom for all, .83 cover."""
+    inside = []
+    for seed in range(60):
+        one = assay.estimate(of_documents(seed, 12, 3), **OF_X).lines[1].found
+        inside.append(one.low <= 0.5 <= one.high)
+    assert np.mean(inside) >= 0.89
+
+
+@pytest.mark.simulation
+@pytest.mark.parametrize(("documents", "having"), [(6, 3), (12, 3), (20, 6), (30, 6)])
+def test_coverage_of_coefficients_of_documents(documents: int, having: int) -> None:
+    """300 studies per cell, SE .013."""
+    inside, humans = [], []
+    for seed in range(300):
+        line = assay.estimate(of_documents(seed, documents, having), **OF_X).lines[1]
+        inside.append(line.found.low <= 0.5 <= line.found.high)
+        humans.append(line.humans_only.low <= 0.5 <= line.humans_only.high)
+    print(f"{documents=} {having=}: {np.mean(inside):.3f}, humans only {np.mean(humans):.3f}")
+    assert np.mean(inside) >= 0.95 - 0.04
+    assert np.mean(humans) >= 0.95 - 0.03
 
 
 def test_what_does_not_fit_is_refused() -> None:

@@ -684,10 +684,10 @@ def test_intervals_cover(design):
     [
         (corrected.DOUBTED, {}, "auto", None),
         (corrected.DOUBTED - 1e-6, {}, "auto", "it is likely that the 4 labelled items are not a random sample of the "
-         "8: late; odd (p = 0.01)."),
+         "8: late; odd (p = 0.010)."),
         (corrected.REFUSED, {"estimator": "plug-in"}, "plug-in", "late; odd (p = 0.001)."),
         (corrected.REFUSED, {"sampling": "trust"}, "auto", "late; odd (p = 0.001). They are used anyway."),
-        (1e-7, {"sampling": "trust"}, "auto", "late; odd (p = 1e-07). They are used anyway."),
+        (1e-7, {"sampling": "trust"}, "auto", "late; odd (p < 0.001). They are used anyway."),
         (1e-7, {"gold": "truth"}, "rogan-gladen", "the 4 labelled items are not a random sample of the 8: late; odd, "
          "so the judge's error rates on them correct its labels of the other items."),
         (1e-7, {}, None, "late; odd (p < 0.001). Human labels of them cannot correct the other items."),

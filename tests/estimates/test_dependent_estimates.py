@@ -9,6 +9,7 @@ import polars as pl
 import pytest
 
 import assay
+from assay.errors import DataError
 
 ASKED: dict[str, dict[str, Any]] = {
     "mean": {},
@@ -100,3 +101,36 @@ def test_route_of_items_of_documents_has_a_caution() -> None:
     assert "items share 20 values of “document”; design effect" in caution
     assert said(assay.route(routed(1, shared=True), "gpt", clusters="document", **options)) == []
     assert said(assay.route(routed(1, shared=False), "gpt", **options)) == []
+
+
+def judge_alone(run: str, seed: int, shared: float, n: int = 600) -> assay.Annotations:
+    """The labels of a judge without people, ten texts a document, so that every item has one row."""
+    rng = np.random.default_rng([seed, 77])
+    odds = rng.normal(-0.8, shared, n // 10)[np.arange(n) // 10]
+    yes = rng.random(n) < 1 / (1 + np.exp(-odds))
+    frame = pl.DataFrame({
+        "item": [f"{run}{i:04d}" for i in range(n)], "text": [f"Text number {i}" for i in range(n)],
+        "conversation": [f"c{i // 10}" for i in range(n)], "time": range(n), "annotator": "gpt",
+        "label": ["yes" if one else "no" for one in yes],
+        "answer": ["It is so." if one else "It is not so." for one in yes],
+    })  # fmt: skip
+    return assay.read(frame, judges=["gpt"], scale="nominal:no,yes")
+
+
+def test_columns_of_a_judge_alone_are_clusters_and_texts() -> None:
+    labels = judge_alone("a", 1, 1.5)
+    assert labels.items.columns == ["item"]
+    assert "conversation" in str(assay.monitor(labels, order="time", baseline=30, clusters="conversation").signature)
+    found = assay.drift(judge_alone("a", 1, 1.5), judge_alone("b", 2, 1.5))
+    assert found.n["judge drift"] == 600
+    assert "clusters" in assay.drift(labels, judge_alone("b", 2, 1.5), clusters="conversation").summary()
+    with pytest.raises(DataError, match="item column 'label' is not in the table of items"):
+        assay.monitor(labels, baseline=30, clusters="label")
+
+
+def test_columns_of_a_judge_alone_are_cautioned() -> None:
+    (caution,) = said(assay.monitor(judge_alone("a", 1, 1.5), order="time", baseline=300))
+    assert "values of “conversation”; design effect" in caution
+    assert said(assay.monitor(judge_alone("a", 1, 0.0), order="time", baseline=300)) == []
+    assert len(said(assay.drift(judge_alone("a", 1, 1.5), judge_alone("b", 2, 1.5)))) == 1
+    assert said(assay.drift(judge_alone("a", 1, 0.0), judge_alone("b", 2, 0.0))) == []

@@ -18,8 +18,10 @@ from assay.errors import DesignError
 from assay.estimates.checked import SpotChecks
 from assay.estimates.plans.label_plan import (
     LEAST_ITEMS,
+    LEAST_PLANNED,
     LabelMoments,
     LabelPlanSettings,
+    MomentDraws,
     _allocation,
     _pilot_moments,
     _row,
@@ -77,11 +79,74 @@ def test_too_much_to_ask_is_said():
     assert "Set half_width=... or difference=... to compute" in asked.summary()
 
 
-def test_power_is_that_of_the_normal():
-    plan = assay.plan.labels(difference=0.1, power=0.9, share=0.5, correlation=0.6, n_items=10**8)
+def test_power_is_that_of_the_t_interval():
+    """Many items: the normal's 1.96 + 1.28 errors. Few: t with n − 2, and at least 20 items."""
+    plan = assay.plan.labels(difference=0.01, power=0.9, share=0.5, correlation=0.6, n_items=10**8)
     n = plan.smallest["n"][0]
-    error = math.sqrt(0.25 * (1 - 0.36) / n)
-    assert 0.1 / error == pytest.approx(1.96 + 1.2816, abs=0.02)
+    assert 0.01 / math.sqrt(0.25 * (1 - 0.36) / n) == pytest.approx(1.96 + 1.2816, abs=0.002)
+    assert plan.smallest.select("n_low", "n_high").row(0) == (None, None)
+    few = assay.plan.labels(difference=0.3, sd=1.0, correlation=0.8, n_items=1500)
+    error = math.sqrt(0.36 / 35 + 0.64 / 1500)
+    assert few.smallest["n"][0] == 35  # 33 by the normal
+    assert 1 - stats.nct.cdf(stats.t.ppf(0.975, 33), 33, 0.3 / error) >= 0.8
+    assert assay.plan.labels(difference=1.0, sd=1.0, correlation=0.8).smallest.row(0)[1:3] == (20, 20)
+
+
+def numbers_of(rng: np.random.Generator, n: int, mean: float = 0.0, n_all: int = 1500) -> assay.Annotations:
+    """A judge on all items, whose labels have a correlation of .8 with those of one person on n of them."""
+    judge = rng.normal(size=n_all)
+    truth = mean + 0.8 * judge + 0.6 * rng.normal(size=n_all)
+    names = np.array([f"i{i:05d}" for i in range(n_all)])
+    some = np.sort(rng.permutation(n_all)[:n])
+    frame = pl.concat([
+        pl.DataFrame({"item": names, "annotator": "judge", "label": judge}),
+        pl.DataFrame({"item": names[some], "annotator": "ann", "label": truth[some]}),
+    ])  # fmt: skip
+    return assay.Annotations.from_frame(frame, judges=["judge"], scale=assay.Interval())
+
+
+def power_reached(difference: float, pilot: int, studies: int) -> tuple[float, float, float]:
+    """The power of studies of the planned size, the mean planned size, and its coverage by the 80% range."""
+    right = {"difference": difference}
+    best = assay.plan.labels(sd=1.0, correlation=0.8, n_items=1500, **right).smallest["n"][0]
+    significant, size, inside = [], [], []
+    for seed in range(studies):
+        rng = np.random.default_rng([seed, pilot])
+        row = assay.plan.labels(pilot=numbers_of(rng, pilot), **right).smallest.row(0, named=True)
+        found = assay.estimate(numbers_of(rng, row["n"], difference), "judge").lines[0].found
+        significant.append(found.low > 0)
+        size.append(row["n"])
+        inside.append(row["n_low"] <= best <= row["n_high"])
+    return float(np.mean(significant)), float(np.mean(size)), float(np.mean(inside))
+
+
+def test_a_plan_from_a_small_pilot_reaches_its_power():
+    """30 studies, SE .073: .67 with the normal and the pilot's moments as if they were known."""
+    power, size, inside = power_reached(0.4, 20, 30)
+    assert power >= 0.8 - 0.07
+    assert 20 <= size < 30
+    assert inside >= 0.6
+
+
+@pytest.mark.simulation
+@pytest.mark.parametrize(("difference", "pilot"), [(0.4, 20), (0.25, 20), (0.3, 40), (0.2, 100)])
+def test_power_of_plans_from_pilots(difference: float, pilot: int):
+    """200 studies per cell, SE .028."""
+    power, size, inside = power_reached(difference, pilot, 200)
+    print(f"{difference=} {pilot=}: power {power:.3f}, {size:.0f} items, range covers {inside:.2f}")
+    assert power >= 0.8 - 0.06
+
+
+def test_a_plan_from_a_pilot_has_a_range():
+    plan = assay.plan.labels(pilot=two_strata(1)[0], half_width=0.06)
+    row = plan.smallest.row(0, named=True)
+    assert row["n_low"] < row["n"] < row["n_high"]
+    ends = f"80% range: {row['n_low']}–{row['n_high']}"
+    assert f"Half-width 0.06 on average requires {row['n']} human-labelled items ({ends}; cost" in plan.summary()
+    power = assay.plan.labels(pilot=two_strata(1)[0], difference=0.06).summary()
+    assert "A difference of 0.06 with power 0.8, averaged over the pilot's uncertainty, requires" in power
+    none = assay.plan.labels(pilot=two_strata(1)[0], half_width=0.0205)
+    assert " or more; cost" in none.summary() or "is not reached" in none.summary()
 
 
 def two_strata(seed: int, n: int = 80, n_all: int = 1200) -> tuple[assay.Annotations, np.ndarray]:
@@ -192,7 +257,8 @@ def test_two_people_of_a_pilot_are_correlated_item_by_item():
     frame = pl.concat([pl.DataFrame({"item": names[: len(x)], "annotator": who, "label": x})
                        for who, x in (("judge", judge), *people.items())])  # fmt: skip
     pilot = assay.read(frame, judges=["judge"], scale="interval:0-70")
-    known, checks, words = _pilot_moments(LabelPlanSettings(pilot=pilot))
+    moments, checks, words = _pilot_moments(LabelPlanSettings(pilot=pilot))
+    known = moments.known
     assert known.shared == pytest.approx(np.corrcoef(people["a"], people["b"])[0, 1])
     y = np.r_[people["a"], people["b"]]
     assert (known.mean, known.sd) == pytest.approx((y.mean(), y.std(ddof=1)))
@@ -214,11 +280,12 @@ def test_plan_summary_states_requirement():
     assert each == ["1 annotator per item", "2 annotators per item"]
     first = plan.table.row(0, named=True)
     error = math.sqrt(0.25 * (1 - 0.49) / 30 + 0.25 * 0.49 / 2000)
-    assert first["power"] == pytest.approx(stats.norm.cdf(0.1 / error - stats.norm.ppf(0.975)))
+    assert first["power"] == pytest.approx(1 - stats.nct.cdf(stats.t.ppf(0.975, 28), 28, 0.1 / error))
 
 
 YES_NO = LabelMoments(0.3, math.sqrt(0.21), 0.8, 0.5, 0.8, is_share=True)
 NUMBERS = LabelMoments(0.0, 2.0, 0.6, 0.25, 0.6, is_share=False)
+ASSUMED = MomentDraws.assumed(NUMBERS)
 
 
 def test_variance_of_several_annotators_with_judge():
@@ -258,10 +325,10 @@ def test_half_of_the_interval_that_would_be_reported():
 def test_power_for_difference():
     error = math.sqrt(1.06 / 50 + 1.44 / 500)
     power = NUMBERS.power(50, 500, 2, 0.9, 0.4)
-    assert power == pytest.approx(stats.norm.cdf(0.4 / error - stats.norm.ppf(0.95)))
+    assert power == pytest.approx(1 - stats.nct.cdf(stats.t.ppf(0.95, 48), 48, 0.4 / error))
     assert power == NUMBERS.power(50, 500, 2, 0.9, 0.4, judge=True)
     alone = NUMBERS.power(50, 500, 2, 0.9, 0.4, judge=False)
-    assert alone == pytest.approx(stats.norm.cdf(0.4 / math.sqrt(0.05) - stats.norm.ppf(0.95)))
+    assert alone == pytest.approx(1 - stats.nct.cdf(stats.t.ppf(0.95, 48), 48, 0.4 / math.sqrt(0.05)))
     assert dataclasses.replace(NUMBERS, sd=0.0).power(50, 500, 2, 0.9, 0.4) == 1
 
 
@@ -275,18 +342,18 @@ def test_smallest_is_first_sufficient_number(wish, judge):
             return NUMBERS.half_width(n, 300, 1, 0.9, judge=judge) <= 0.4
         return NUMBERS.power(n, 300, 1, 0.9, 0.7, judge=judge) >= 0.7
 
-    wanted = next(n for n in range(LEAST_ITEMS, 301) if does(n))
-    assert _search(NUMBERS, 300, 1, settings, judge=judge) == wanted > LEAST_ITEMS
-    assert _search(NUMBERS, wanted, 1, settings, judge=False) == (None if judge else wanted)
-    row = _smallest(NUMBERS, 300, 1, settings)
+    wanted = next(n for n in range(LEAST_PLANNED, 301) if does(n))
+    assert _search(ASSUMED, 300, 1, settings, judge=judge) == wanted > LEAST_PLANNED
+    assert _search(ASSUMED, wanted, 1, settings, judge=False) == (None if judge else wanted)
+    row = _smallest(ASSUMED, 300, 1, settings)
     assert row["n" if judge else "humans_only"] == wanted
     assert row["cost" if judge else "cost_humans_only"] == pytest.approx(0.5 * wanted + (30 if judge else 0))
 
 
 def test_smallest_is_null_without_goal_or_solution():
-    none = {"n_people": 2, "n": None, "humans_only": None, "cost": None, "cost_humans_only": None}
-    assert _smallest(NUMBERS, 300, 2, LabelPlanSettings(sd=2.0)) == none
-    far = _smallest(NUMBERS, 30, 2, LabelPlanSettings(sd=2.0, half_width=0.001))
+    none = dict.fromkeys(("n", "humans_only", "cost", "cost_humans_only", "n_low", "n_high"), None) | {"n_people": 2}
+    assert _smallest(ASSUMED, 300, 2, LabelPlanSettings(sd=2.0)) == none
+    far = _smallest(ASSUMED, 30, 2, LabelPlanSettings(sd=2.0, half_width=0.001))
     assert math.isnan(far.pop("cost"))
     assert far == {name: value for name, value in none.items() if name != "cost"}
 
@@ -294,15 +361,15 @@ def test_smallest_is_null_without_goal_or_solution():
 def test_curve_row():
     """Of 40 items, two people each: 2.5 / 40 alone, 1.06 / 40 + 1.44 / 300 with the judge."""
     settings = LabelPlanSettings(sd=2.0, confidence=0.9, price=0.5, judge_price=0.1, difference=0.3)
-    row = _row(NUMBERS, 40, 300, 2, settings)
+    row = _row(ASSUMED, 40, 300, 2, settings)
     variances = 2.5 / 40, 1.06 / 40 + 1.44 / 300
     assert (row["n_people"], row["n"], row["cost"]) == (2, 40, pytest.approx(40 * 2 * 0.5 + 30))
     assert row["equivalent_labels"] == math.floor(40 * (variances[0] / variances[1] - 1)) == 39
     assert (row["humans_only"], row["estimate"]) == pytest.approx(
         tuple(stats.t.ppf(0.95, 38) * math.sqrt(v) for v in variances)
     )
-    assert row["power"] == pytest.approx(stats.norm.cdf(0.3 / math.sqrt(variances[1]) - stats.norm.ppf(0.95)))
-    plain = _row(dataclasses.replace(NUMBERS, sd=0.0), 40, 300, 2, LabelPlanSettings(sd=2.0))
+    assert row["power"] == pytest.approx(1 - stats.nct.cdf(stats.t.ppf(0.95, 38), 38, 0.3 / math.sqrt(variances[1])))
+    plain = _row(MomentDraws.assumed(dataclasses.replace(NUMBERS, sd=0.0)), 40, 300, 2, LabelPlanSettings(sd=2.0))
     assert plain["equivalent_labels"] == 0
     assert "power" not in plain
 
@@ -411,7 +478,7 @@ def test_every_size_and_number_of_people_up_to_the_items_there_are_has_a_row():
     assert plan.table.select("n_people", "n").rows() == [(1, 30), (1, 50), (3, 30), (3, 50)]
     assert plan.smallest["n_people"].to_list() == [1, 3]
     assert plan.summary().count(" per item ") == 2
-    assert "Half-width 0.1 with 3 annotators per item is" in plan.summary()
+    assert "Half-width 0.1 on average with 3 annotators per item is" in plan.summary()
     with pytest.raises(DesignError, match="all sizes are above the 50 items; use smaller sizes") as refused:
         assay.plan.labels(sizes=(51,), n_items=50)
     assert refused.value.option == "sizes"
@@ -463,8 +530,9 @@ def test_label_plan_accepts_valid_options():
 def test_requirement_sentence(n, alone, cost, words):
     plan = assay.plan.labels(half_width=0.1)
     row = {"n_people": 1, "n": n, "humans_only": alone, "cost": cost, "cost_humans_only": 1000.6}
+    row |= {"n_low": None, "n_high": None}
     smallest = pl.DataFrame([row], schema=plan.smallest.schema)
-    assert f"Half-width 0.1 {words}." in plan_lines(dataclasses.replace(plan, smallest=smallest))
+    assert f"Half-width 0.1 on average {words}." in plan_lines(dataclasses.replace(plan, smallest=smallest))
 
 
 def test_items_are_chosen_by_their_seed_up_to_all_that_are_left():
@@ -509,7 +577,8 @@ def test_pilot_requires_one_judge_and_one_share_or_mean():
 
 def test_constant_judge_adds_nothing():
     judge, truth = np.zeros(60, dtype=int), np.arange(60) % 2
-    known, _, words = _pilot_moments(LabelPlanSettings(pilot=labelled(judge, truth, np.arange(20))))
+    moments, _, words = _pilot_moments(LabelPlanSettings(pilot=labelled(judge, truth, np.arange(20))))
+    known = moments.known
     assert (known.judged, known.slope, known.is_share, known.shared) == (0, 0, True, 0.5)
     assert known.sd == pytest.approx(math.sqrt(5 / 19))
     assert words == (

@@ -214,7 +214,7 @@ def test_clusters_are_observations():
         documents += assay.monitor(labels, baseline=100, clusters="document").alarm is not None
     assert documents <= 2
     assert rows > 5
-    assert "(clusters=... names the column of documents)" in assay.monitor(labels, baseline=1000).summary()
+    assert "Set clusters='document' (--clusters document)." in assay.monitor(labels, baseline=1000).summary()
 
 
 def test_gap_and_share_are_monitored():
@@ -374,15 +374,30 @@ def test_observations_and_bounds_of_labels():
             numbers([0, 2, 1], scale=scale, categories=categories)
 
 
-def test_shared_documents_are_noticed():
-    def shared(**columns):
-        items = pl.DataFrame({"item": ["a", "b", "c"], **columns})
-        return monitoring._shared_stems(SimpleNamespace(items=items, n_items=3))
+@pytest.mark.parametrize("column", ["document", "chat", ""])
+def test_monitor_cautions_about_groups_whose_labels_depend_on_one_another(column):
+    """Groups by any column, or by prefixes of the ids, as in drift and estimates; not the order column itself."""
+    labels = stream(2, 1500, documents=10)
+    items = labels.items.rename({"document": column or "gone"})
+    rows = labels.labels
+    if not column:
+        new = {name: f"{document}-{name[-1]}" for name, document in labels.items.select("item", "document").rows()}
+        items, rows = (one.with_columns(pl.col("item").replace_strict(new)) for one in (items.drop("gone"), rows))
+    table = assay.Annotations.from_frame(rows, judges=["judge"], scale="0-1", items=items)
+    (caution,) = assay.monitor(table, baseline=1000, order="time").cautions
+    shared = "item ids share 150 prefixes" if not column else f"items share 150 values of “{column}”"
+    assert shared in caution
+    assert "design effect" in caution
+    if column:
+        assert assay.monitor(table, baseline=100, order="time", clusters=column).cautions == ()
+        assert assay.monitor(table, baseline=1000, order=column).cautions == ()
 
-    assert shared(document=["x", "x", "y"])
-    assert shared(doc=["x", "x", "y"])
-    assert not shared(doc=["x", "y", "z"])
-    assert not shared(topic=["x", "x", "y"])
+
+def test_monitor_has_no_caution_about_groups_without_an_effect_or_about_a_change():
+    for labels in (stream(3, 1500), stream(4, 3000, shift=0.3, at=2000)):
+        items = labels.items.with_columns(document=pl.format("d{}", pl.arange(labels.n_items) // 10))
+        table = assay.Annotations.from_frame(labels.labels, judges=["judge"], scale="0-1", items=items)
+        assert assay.monitor(table, baseline=1000, order="time").cautions == ()
 
 
 def test_baseline_estimate_in_scale_units():

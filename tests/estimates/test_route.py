@@ -192,6 +192,21 @@ def test_route_refuses_unsuitable_labels():
         assay.route(table, signal="sure", epsilon=0.1)
 
 
+@pytest.mark.parametrize("write", [
+    lambda x: f"{x:.3f}".replace(".", ","), lambda x: f"{100 * x:.1f}%", lambda x: f" {x:.3f}",
+])  # fmt: skip
+def test_route_reads_a_signal_however_its_numbers_are_written(write):
+    labels = planted(3)
+    given = labels.items.with_columns(sure=pl.col("sure").round(3))
+    texts = given.with_columns(sure=pl.Series([write(x) for x in given["sure"]]))
+    found, same = (
+        assay.route(assay.read(labels.labels, judges=["judge"], scale="0-1", items=items), signal="sure", epsilon=0.1)
+        for items in (texts, given)
+    )
+    assert 0 < found.share == same.share
+    assert found.table.drop("threshold", strict=False).equals(same.table.drop("threshold", strict=False))
+
+
 @pytest.mark.slow
 def test_clusters_are_sampled_units():
     labels = planted(3)

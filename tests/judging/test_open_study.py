@@ -147,3 +147,75 @@ def test_open_study_refuses_folders_without_a_study(tmp_path, make_study):
             refused.ask(progress=False)
     (study.folder / "study.yaml").unlink()
     assert "study.yaml" in study._repr_html_()
+
+
+def three_questions(folder, judges=("mine",)):
+    """A study of twelve notes with three questions about each, answered by functions."""
+    rows = [{"id": f"n{k}", "note": f"{'calm' if k % 3 else 'loud'} note {k}"} for k in range(12)]
+    pl.DataFrame(rows).write_csv(folder / "notes.csv")
+    study = {
+        "items": {"file": "notes.csv", "id": "id"},
+        "questions": [
+            {"name": "tone", "text": "Rate the note.", "scale": "nominal:calm,loud"},
+            {"name": "Clear style", "text": "Rate the note.", "scale": "1-5"},
+            {"name": "score", "text": "Rate the note.", "scale": "1-9"},
+        ],
+        "judges": [{"name": name, "provider": "python", "model": f"ask:{name}"} for name in judges],
+    }
+    (folder / "study.yaml").write_text(yaml.safe_dump(study))
+    return assay.open_study(folder)
+
+
+def test_function_that_returns_labels_of_several_questions_is_called_once_for_them(tmp_path):
+    calls = []
+
+    def mine(row):
+        calls.append(row["item"])
+        number = len(calls) % 5 + 1
+        return {"tone": row["note"].split()[0], "clear_style": number, "score": {"value": number}, "reason": "so"}
+
+    study = three_questions(tmp_path)
+    assert (study.ask({"mine": mine}).answered, sorted(calls)) == (36, sorted(f"n{k}" for k in range(12)))
+    labels = study.labels().labels.pivot("criterion", index="item", values="label")
+    assert labels["Clear style"].cast(pl.Float64).to_list() == labels["score"].cast(pl.Float64).to_list()
+    assert {*labels["tone"]} == {"calm", "loud"}
+    assert study.ask({"mine": mine}).answered == 0
+
+
+def test_function_that_returns_none_abstains_and_is_not_asked_again(tmp_path):
+    calls = []
+
+    def rare(row):
+        calls.append(row["item"])
+        return {"tone": row["note"].split()[0], "clear style": None, "score": None}
+
+    study = three_questions(tmp_path, ("rare",))
+    found = study.ask({"rare": rare})
+    assert (found.answered, found.missing, found.reasons) == (12, 24, {"rare: the judge gives no label": 24})
+    assert len(calls) == 12
+    items = [{"item": f"i{k}", "text": str(k)} for k in range(60)]
+    sparse = assay.ask(
+        items, {"f": lambda row: 3 if row["text"] == "59" else None}, question="How?", scale="1-5",
+        cache=tmp_path / "cache", progress=False,
+    )  # fmt: skip
+    assert sparse.labels["item"].to_list() == ["i59"]
+
+
+def test_errors_about_functions_name_what_the_user_wrote(tmp_path):
+    study = three_questions(tmp_path, ())
+    entry = r"\{name: mine, provider: python, model: 'ask:mine'\}"
+    with pytest.raises(DesignError, match=rf"judge 'mine' is not in study.yaml; .* add to its judges: {entry}"):
+        study.ask({"mine": len})
+    how = {"scale": "1-5", "cache": tmp_path / "cache", "progress": False}
+    items, judges = [{"item": "a", "text": "x"}], {"f": lambda row: {"points": 3}}
+    with pytest.raises(DesignError, match=r"question is one text; got a dict\. .* assay\.open_study"):
+        assay.ask(items, judges, question={"tone": "How?"}, **how)
+    for more, said in (
+        ({"scale": "good-bad"}, r"scale: 'good-bad' is not a scale"),
+        ({"show": ["body"]}, r"'label' shows the column 'body'"),
+        ({"repeats": 0}, r"judge 'f', repeats: "),
+    ):
+        with pytest.raises(StudyError, match=f"^{said}"):
+            assay.ask(items, judges, question="How?", **{**how, **more})
+    with pytest.raises(JudgeError, match=r"a dict needs the key label, score or value, .*; it has points"):
+        assay.ask(items, judges, question="How?", **how)

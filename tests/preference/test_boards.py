@@ -513,7 +513,11 @@ def test_a_covariate_is_known_of_every_vote(values, words):
         covariate_values("x", [pl.Series("c", values)])
 
 
-@pytest.mark.parametrize(("order", "found"), [([3, 1, 2, 1], [1, 3, 2, 0]), (["b", "a", "a", "c"], [1, 2, 0, 3])])
+@pytest.mark.parametrize(
+    ("order", "found"),
+    [([3, 1, 2, 1], [1, 3, 2, 0]), (["wave 10", "wave 9", "wave 9", "wave 11"], [1, 2, 0, 3]),
+     (["28.2.2026", "9.2.2026", "9.2.2026", "1.3.2026"], [1, 2, 0, 3])],
+)  # fmt: skip
 def test_votes_of_one_moment_stay_in_their_order(order, found):
     rows = [(f"i{k}", "w", *two, label) for k, (two, label) in enumerate([("ab", 1), ("bc", -1), ("ca", 1), ("ab", 1)])]
     frame = frame_of(rows, t=order)

@@ -552,7 +552,7 @@ def test_a_signature_holds_whom_each_vote_is_about():
 
 @pytest.mark.parametrize(
     ("low", "p", "line"),
-    [(1.0, 0.01, "; significant."), (1.0, 0.05, "; significant."), (1.0, 0.06, "; not significant."),
+    [(1.0, 0.01, "; significant."), (1.0, 0.05, "; significant."), (1.0, 0.06, "; not significant (p = 0.060)."),
      (0.0, 0.01, "; not significant."), (-1.0, 0.01, "; not significant."), (NAN, 0.01, "]: ")],
 )  # fmt: skip
 def test_a_lead_is_clear_by_its_interval_and_its_p_value(low, p, line, small):

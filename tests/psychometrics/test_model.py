@@ -127,7 +127,7 @@ def consistency(psi, sd) -> list[str]:
     drawn = fit.draws.copy()
     drawn[:, 3:] += np.random.default_rng(1).normal(size=(len(drawn), 3)) * sd
     said = model_of(dataclasses.replace(fit, draws=drawn)).sentences()
-    return [one for one in said if "variab" in one and not one.startswith(("ψ", "Model"))]
+    return [one for one in said if "variab" in one and not one.startswith(("ψ", "Model", "Penalized"))]
 
 
 def test_who_is_less_or_more_consistent_is_named():
@@ -224,6 +224,7 @@ class Labelled(tuple):
 
     categories = "of 1-5"
     crowd = False
+    counts = np.array([[60, 60, 60]])
 
 
 @pytest.mark.parametrize("unfair", [True, False])

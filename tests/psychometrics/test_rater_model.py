@@ -14,7 +14,7 @@ from rated import crowd, lessons, rated
 from tables import ITEMS
 
 import assay
-from assay.errors import AssayError, MissingExtra
+from assay.errors import AssayError, DesignError, MissingExtra
 from assay.psychometrics.raters.density import Density, contrasts, layout
 from assay.psychometrics.raters.fit import RaterFit
 from assay.psychometrics.raters.results import diagnose, ideal_ratings, ideal_shares, traits
@@ -354,6 +354,9 @@ def test_equal_raters_have_no_sentence():
     assert "more severe" not in said
     assert "more lenient" not in said
     assert "4 of 4 raters: no significant difference in severity" in said
+    assert "labels per rater" not in said
+    few = assay.rater_model(rated(24, (0, 0, 0, 0), (0.5,) * 4, seed=11).labels, quick=True, starts=1).summary()
+    assert "With 24 labels per rater (median) it finds differences of equal raters" in few
 
 
 def test_the_severe_and_the_erratic_are_named(quick):
@@ -840,3 +843,30 @@ def test_a_report_fits_the_rater_model_as_the_command_does():
     alone = assay.rater_model(labels, quick=True)
     parts = report_raters(labels, options)
     assert (alone.sentences(), alone.cautions) in [(part.words, part.cautions) for part in parts]
+
+
+@pytest.mark.parametrize("ordered", [False, True])
+def test_criterion_of_words_is_named_with_codes_that_make_it_numbers(ordered):
+    rng = np.random.default_rng(4)
+    rows = [
+        (f"t{k}", who, c, int(rng.integers(1, 4)) if c == "clear" else "ny"[int(rng.integers(2))])
+        for k in range(30) for who in ("ann", "bob", "cho") for c in ("clear", "rude")
+    ]  # fmt: skip
+    rows = [(*row[:3], str(row[3])) for row in rows]
+    frame = pl.DataFrame(rows, schema=["item", "annotator", "criterion", "label"], orient="row")
+    words = "ordinal:n<y" if ordered else "nominal:n,y"
+    labels = assay.read(frame, scale={"clear": "1-3", "rude": words})
+    said = (
+        rf"those of 'rude' are on the scale '{words}'; choose other criteria with "
+        r"labels.where\(criterion=\['clear'\]\), or read the words as numbers from 0 to 1 with "
+        r"codes=\{'n': '0', 'y': '1'\}"
+    )
+    design = {"design": "i x a x c", "object": "i", "facets": {"i": "item", "a": "annotator", "c": "criterion"}}
+    with pytest.raises(DesignError, match=f"variances require numeric labels; {said}"):
+        assay.g_study(labels, **design)
+    if not ordered:
+        with pytest.raises(DesignError, match=f"raters require ordered labels; {said}"):
+            assay.rater_model(labels, quick=True)
+    followed = assay.read(frame, scale={"clear": "1-3", "rude": "0-1"}, codes={"n": "0", "y": "1"})
+    assert assay.rater_model(followed, quick=True).rows.height == 3
+    assert assay.g_study(followed, **design).table.height

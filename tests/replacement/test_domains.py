@@ -157,6 +157,48 @@ def test_alt_test_by_names_untestable_domains():
     json.dumps(found.to_dict(), allow_nan=False)
 
 
+def several_settings() -> Annotations:
+    """Labels of people, and of a judge with two tones at two lengths."""
+    people, judge = (
+        random_study(1).labels.filter(
+            pl.col("annotator") == "good" if judge else pl.col("annotator").str.starts_with("h")
+        )
+        for judge in (False, True)
+    )
+    settings = pl.DataFrame({"tone": ["dry", "dry", "warm", "warm"], "length": [50, 200, 50, 200]})
+    frame = pl.concat([people, judge.join(settings, how="cross")], how="diagonal")
+    return Annotations.from_frame(frame, judges=["good"], conditions=["tone", "length"])
+
+
+def test_alt_test_by_condition_names_the_other_condition_and_no_empty_domain():
+    labels = several_settings()
+    with pytest.raises(DesignError, match=r"no value of 'tone' can be tested; dry: .* of 'length' \(50, 200\); choose"):
+        alt_test_by(labels, "good", by="tone", expertise="crowd")
+    found = alt_test_by(labels.where(length=50), "good", by="tone", expertise="crowd")
+    assert (list(found.tests), found.untested) == (["dry", "warm"], {})
+    only = labels.where(kind="judge", tone="dry", length=50).labels.with_columns(criterion=pl.lit("x"))
+    with pytest.raises(DesignError, match=r"no criterion can be tested; x: .* requires at least 2 human annotators"):
+        alt_test_by(Annotations.from_frame(only, judges=["good"]), "good", expertise="crowd")
+
+
+def test_alt_test_by_gives_the_reason_of_each_verdict_and_advice_on_small_domains():
+    labels = random_study(1)
+    small = pl.col("item").is_in(sorted(labels.items["item"])[:12])
+    frame = labels.to_polars().with_columns(site=pl.when(small).then(pl.lit("south")).otherwise(pl.lit("north")))
+    found = alt_test_by(assay.read(frame), "poor", by="site", expertise="crowd")
+    north, south = (
+        next(line for line in found.summary().splitlines() if line.startswith(f"  {n}")) for n in found.tests
+    )
+    test = found.tests["north"]
+    assert test.reason
+    assert north.startswith(f"  north: {test.verdict_text}: {test.reason_text}; ω = ")
+    assert south == "  south: Undecided: no annotator has 30 comparable items."
+    assert "To test domains of fewer items, lower min_items=..." in found.summary()
+    lower = alt_test_by(assay.read(frame), "poor", by="site", expertise="crowd", min_items=10)
+    assert lower.tests["south"].n_annotators
+    assert "lower min_items" not in lower.summary()
+
+
 def test_alt_test_by_rejects_untestable_tables():
     one = random_study(1)
     frame = one.labels.filter(pl.col("annotator").is_in(["h0", "good"])).with_columns(criterion=pl.lit("x"))

@@ -80,8 +80,23 @@ def test_verdicts_caution_of_a_judge_that_can_be_the_best_of_several() -> None:
     parts = assay.read(labels.to_polars().with_columns(area=half), judges=["a", "b", "c"])
     by = assay.alt_test_by(parts, "a", by="area", epsilon=0.2, min_items=20)
     assert [one for one in by.cautions if one.startswith(first)]
+    # Who selects one has still seen the others.
     alone = labels.where(annotator=[*labels.humans, "a"])
-    assert not [one for one in assay.alt_test(alone, "a", epsilon=0.2).cautions if "settings of" in one]
+    assert [one for one in assay.alt_test(alone, "a", epsilon=0.2).cautions if one.startswith(first)]
+
+
+def test_a_prompt_that_is_selected_is_one_of_several() -> None:
+    labels = assay.simulate(n_items=60, n_annotators=3, judges={"a": 0.3}, seed=1)
+    frame = labels.to_polars().select("item", "annotator", "label")
+    people, judge = frame.filter(pl.col("annotator") != "a"), frame.filter(pl.col("annotator") == "a")
+    each = [judge.with_columns(prompt=pl.lit(name)) for name in ("short", "long")]
+    labels = assay.read(pl.concat([people, *each], how="diagonal"), judges=["a"], conditions=["prompt"])
+    found = assay.alt_test(labels.where(prompt="short"), "a", epsilon=0.2)
+    assert [one for one in found.cautions if one.startswith("2 settings of judges and prompts have labels here.")]
+    # A condition of the question, which people answered too, is no setting of the judge.
+    both = pl.concat([frame.with_columns(asked=pl.lit(name)) for name in ("first", "second")])
+    asked = assay.read(both, judges=["a"], conditions=["asked"]).where(asked="first")
+    assert not [one for one in assay.alt_test(asked, "a", epsilon=0.2).cautions if "settings of" in one]
 
 
 def test_verdicts_caution_of_items_on_which_prompts_were_tuned() -> None:

@@ -8,6 +8,7 @@ name the reason.
 from __future__ import annotations
 
 import json
+import re
 import shlex
 import unicodedata
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -37,6 +38,8 @@ from inputs import (
     words,
     written,
 )
+
+import assay
 
 INPUTS: dict[str, Case] = {}
 
@@ -922,3 +925,36 @@ def test_a_workbook_of_people_and_a_file_of_the_judge_are_read_as_advised(tmp_pa
     assert status == 0, error
     assert "--sheet Ann,Bob" in shlex.join(command)
     assert "model.csv is a text file, so --sheet ... is not used for it" in error
+
+
+def test_advice_about_one_of_several_sheets_is_a_call_and_a_command_that_read_it(tmp_path, run, monkeypatch):
+    """Each of two teams heads the columns of its people in its own way."""
+    monkeypatch.chdir(tmp_path)
+    rng = np.random.default_rng(3)
+    heads = {
+        "Team A": ("Text", "Place", "Ann (1-5)", "Bob (1-5)", "Rude"),
+        "Team B": ("Text", "Place", "Cho", "Dan", "Rude?"),
+    }
+    sheets = {
+        name: [
+            head,
+            *([f"T{k:02}", f"Ward {k % 4}", *map(int, rng.integers(1, 6, 2)), ("Yes", "No")[k % 2]] for k in range(40)),
+        ]
+        for name, head in heads.items()
+    }
+    xlsx(tmp_path / "teams.xlsx", sheets)
+    how = {"item": "Text", "layout": "wide", "columns": ["Ann (1-5)", "Bob (1-5)"], "match": "loose"}
+    with pytest.raises(assay.errors.DataError) as refused:
+        assay.read("teams.xlsx", sheet=["Team A", "Team B"], **how)
+    call = re.search(r"assay\.read\(.*\)$", str(refused.value), re.MULTILINE)[0]
+    assert call.startswith("assay.read('teams.xlsx', sheet='Team A', ")
+    read = eval(call)
+    assert (read.n_items, len(read.humans)) == (40, 4)
+    typed = ["--item", "Text", "--wide", "--columns", "Ann (1-5),Bob (1-5)", "--match", "loose"]
+    for command in ("look", "agreement"):
+        _, _, error = run(command, "teams.xlsx", "--sheet", "Team A,Team B", *typed)
+        look = re.search(r"assay (look teams.xlsx --sheet 'Team B' .* --write 'Team B.yaml')", error)[1]
+        assert "Then leave 'Team B' out of --sheet, and use --labels-from 'Team B.yaml'." in error
+        assert run(*shlex.split(look), "--force")[0] == 0
+    status, out, _ = run("agreement", "teams.xlsx", "--sheet", "Team A", *typed, "--labels-from", "Team B.yaml")
+    assert (status, "4 humans" in out) == (0, True)

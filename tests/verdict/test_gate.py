@@ -9,6 +9,7 @@ import re
 import subprocess
 import sys
 import xml.etree.ElementTree as ET
+from contextlib import nullcontext
 from dataclasses import fields
 from pathlib import Path
 from types import SimpleNamespace
@@ -21,12 +22,14 @@ import yaml
 import assay
 from assay.cli import app as cli
 from assay.data.formats.registry import ReadSettings
+from assay.errors import DataError, DesignError
 from assay.estimates.corrected import EstimateSettings
 from assay.estimation.intervals import Estimate
 from assay.estimation.result import Run
 from assay.replacement.panel import AltTestSettings
 from assay.testing import assert_gate, assert_may_replace
 from assay.verdict import gate
+from assay.verdict.words import verdict_check
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 
@@ -206,6 +209,50 @@ def with_reading(path: str, line: str) -> str:
 def test_gate_reads_rows_that_the_policy_chooses(varied, where, status):
     path = with_reading(policy(varied, VERDICT, labels="varied.csv"), f"conditions = ['prompt']\nwhere = {where}")
     assert assay.gate(path).status == status, assay.gate(path).summary()
+
+
+@pytest.mark.parametrize(
+    ("where", "ends"),
+    [("prompt=long", None), (["prompt=long"], None), ({"prompt": "long"}, None), ({"prompt": ["long"]}, None),
+     ("prompt=a=b,c", AssertionError), ("prompt", DesignError), ("prompt=short", DataError), (3, DesignError)],
+)  # fmt: skip
+def test_assertion_reads_rows_as_a_policy_does(varied, where, ends):
+    read = {"judges": ["good", "coin"], "scale": "1-5", "conditions": ["prompt"], "where": where}
+    with nullcontext() if ends is None else pytest.raises(ends):
+        assert_may_replace(varied / "varied.csv", "good", read=read, expertise="crowd")
+
+
+def test_assertion_and_policy_state_the_same_limits(folder):
+    """The judge leaves out 30 of 200 items, more often those with high labels."""
+    labels = pl.read_csv(folder / "labels.csv")
+    high = labels.group_by("item").agg(pl.col("label").mean()).sort("label", "item", descending=True)["item"][:30]
+    labels.filter(~((pl.col("annotator") == "good") & pl.col("item").is_in(high.implode()))).write_csv(
+        folder / "gaps.csv"
+    )
+    (check,) = assay.gate(policy(folder, VERDICT, labels="gaps.csv")).checks
+    assert check.status == "pass"
+    assert "Limits of the verdict: the unanswered items differ from the others" in check.words
+    read = {"judges": ["good", "coin"], "scale": "1-5"}
+    test = assert_may_replace(folder / "gaps.csv", "good", read=read, expertise="crowd")
+    assert verdict_check(test) == check.words
+    with pytest.raises(AssertionError) as refused:
+        assert_may_replace(folder / "gaps.csv", "coin", read=read, expertise="crowd")
+    (check,) = assay.gate(policy(folder, VERDICT, "coin", labels="gaps.csv")).checks
+    assert str(refused.value) == f"{check.words} {check.advice}"
+
+
+def test_gate_prints_the_cautions_of_an_estimate(folder):
+    """Items of 20 documents, whose labels depend on one another."""
+    labels = pl.read_csv(folder / "labels.csv")
+    document = pl.col("item").str.slice(-3).cast(pl.Int64) // 10
+    shift = pl.when(pl.col("annotator").is_in(["good", "coin"])).then(0).otherwise((document % 3) - 1)
+    labels = labels.with_columns(document=pl.format("text {}", document), label=(pl.col("label") + shift).clip(1, 5))
+    labels.write_csv(folder / "grouped.csv")
+    found = assay.gate(policy(folder, "[[estimate]]\nmost_half_width = 0.5", labels="grouped.csv"))
+    own = assay.estimate(assay.read(folder / "grouped.csv", judges=["good", "coin"], scale="1-5"), "good").cautions
+    assert own
+    assert f"Caution: {own[0]}" in found.checks[0].words
+    assert all(part in found.markdown() for part in own)
 
 
 @pytest.mark.parametrize("command", [False, True])
@@ -435,7 +482,8 @@ def test_drift_check_status_and_advice(monkeypatch, one, most, status, words, ad
 def test_estimate_check_status_and_advice(monkeypatch, one, bounds, status, advice):
     number = SimpleNamespace(estimate=one[0], low=one[1], high=one[2], reason=None)
     line = SimpleNamespace(slice=None, quantity="mean", found=number, n=100, n_all=500)
-    monkeypatch.setattr(gate, "estimate", lambda *_, **__: SimpleNamespace(lines=[line], contrasts=(), target="mean"))
+    made = SimpleNamespace(lines=[line], contrasts=(), target="mean", cautions=())
+    monkeypatch.setattr(gate, "estimate", lambda *_, **__: made)
     (found,) = gate._estimate_checks(bounds, "estimate 1", {"judge": "m"}, None)
     more = f"About {advice} needed for a conclusive check." if advice[:1].isdigit() else advice
     assert (found.status, found.advice, found.n) == (status, more, 100)

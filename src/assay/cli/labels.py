@@ -278,11 +278,7 @@ def _advise_command(error: AssayError) -> str:
     if isinstance(error, UnclearTableError):
         said = f"{error.source}: {'; '.join(error.problems)}"
         if error.apart:
-            reading = Path(error.source).with_suffix(".yaml").name
-            commands = [(said_, whole_command(given, ["look", error.source])) for said_, given in error.choices]
-            lines = [f"{said_ + ': ' if said_ else ''}{command} --write {reading}" for said_, command in commands]
-            whole = "\n  ".join([f"{as_typed(said, NAMES)}. {APART}", *lines])
-            return f"{whole}\nThen use --labels-from {reading}."
+            return _advise_reading_alone(error, as_typed(said, NAMES))
         if not error.advised:
             lines = [words + (f": {whole_command(given)}" if given else "") for words, given in error.choices]
             lines = lines if len(lines) <= MOST_CHOICES else [*lines[:MOST_CHOICES], further_readings(len(lines))]
@@ -290,6 +286,17 @@ def _advise_command(error: AssayError) -> str:
             return "\n".join([f"{as_typed(said, NAMES)}{end}{f' {CHOOSE}' if lines else ''}", *lines])
     end = "" if said.endswith("?") else "."
     return f"{as_typed(said, NAMES)}{end} If this is right, run: {whole_command(error.advised)}"
+
+
+def _advise_reading_alone(error: UnclearTableError, said: str) -> str:
+    """The ambiguities of one of several files or sheets, with the command that saves how it is read."""
+    sheet = next((str(given["sheet"]) for _, given in error.choices if "sheet" in given), None)
+    source = error.source if sheet is None else error.source.removesuffix(f"/{sheet}")
+    reading = shlex.quote(f"{sheet or Path(source).stem}.yaml")
+    commands = [(words, whole_command(given, ["look", source])) for words, given in error.choices]
+    lines = [f"{words + ': ' if words else ''}{command} --write {reading}" for words, command in commands]
+    rest = "" if sheet is None else f"leave {typed_value(sheet)} out of --sheet, and "
+    return "\n".join(["\n  ".join([f"{said}. {APART}", *lines]), f"Then {rest}use --labels-from {reading}."])
 
 
 def _accepts_reading(error: AssayError) -> bool:
@@ -640,7 +647,11 @@ def look(
     if not sources:
         raise AssayError("look requires a file: assay look FILE, or assay look --browser")
     target(write, *sources, suffixes=READING, force=force)
-    found = look_at(labels.changed(labels_from=list(sources[1:])).files(sources[0]), **labels.read_options(sources[0]))
+    files = labels.changed(labels_from=list(sources[1:])).files(sources[0])
+    try:
+        found = look_at(files, **labels.read_options(sources[0]))
+    except UnclearTableError as error:
+        raise AssayError(_advise_command(error)) from error
     command = command_for(found, sources)
     if output.json:
         print_json({**found.to_dict(), "command": command})
@@ -653,7 +664,8 @@ def look(
             say()
         say(as_typed("\n".join(found.lines()), LOOKED))
         if found.labels is not None:
-            say(f"\nNext command:   {command}" if command else "\nNo analysis is supported yet.")
+            some = any(one.supported for one in found.analyses)
+            say(f"\nNext command:   {command}" if command else "" if some else "\nNo analysis is supported yet.")
             say(f"Python:   {found.call}")
     if write is not None:
         verb = command.split()[1] if command else "look"
@@ -692,13 +704,20 @@ def command_for(found: Look, sources: Sequence[str], expertise: str | None = Non
     words = ["report" if found.labels.judges and len(found.labels.humans) > 1 else "agreement"]
     words = ["ratings"] if "preference" in kinds else ["ideas"] if kinds & {"odd-one-out", "text"} else words
     words = ["separability"] if any(one.name == "separability" and one.supported for one in found.analyses) else words
-    more = list[str]()
-    if (condition := found.labels.with_one_vote.crossed_condition) is not None:
-        values = found.labels.values_of(condition)
-        if found.labels.judges and found.labels.humans and all(range_of(str(value)) for value in values):
-            words, more = ["scales"], [] if condition == "scale" else ["--scale-column", condition]
-        else:
-            more = ["--where", f"{condition}={values[0]}"]
+    if words == ["agreement"] and not any(one.name == "agreement" and one.supported for one in found.analyses):
+        return None
+    rest, more = found.labels.with_one_vote, list[str]()
+    while (condition := rest.crossed_condition) is not None:
+        values = [one for one in rest.values_of(condition) if one is not None]
+        if rest.judges and rest.humans and all(range_of(str(value)) for value in values):
+            words, more = ["scales"], [*more, *([] if condition == "scale" else ["--scale-column", condition])]
+            break
+        # With this value, most annotators have labels.
+        value = max(values, key=lambda one: rest.where(**{condition: one}).annotators.height)
+        rest = rest.where(**{condition: value})
+        more += ["--where", f"{condition}={value}"]
+    if words[0] in ("report", "agreement") and rest.with_one_vote.has_repeats:
+        more += ["--repeats", "first"]
     more += ["--expertise", expertise] if expertise is not None and words == ["report"] else []
     first = f"./{sources[0]}" if sources[0].startswith("-") else sources[0]
     words += [first, *(["--labels-from", typed_list(sources[1:])] if len(sources) > 1 else []), *more]

@@ -519,7 +519,7 @@ def range_words(limits: Limits) -> str:
 _VALUE = r"\.\.\.|'[^']*'|\[[^\]]*\]|\{[^}]*\}|assay\.\w+\([^)]*\)|[\w:+-]+(?:\.[\w:+-]+)*"
 _MORE = r"(?:(?: \([^)]*\))?(?:, | or )'[^']*')*"
 _KEYWORD = re.compile(rf"(?<![\w'-])(?<!\w\()(?<!--option )(?<!--where )([a-z][a-z_]*)=({_VALUE})({_MORE})")
-_CALL = re.compile(r"assay\.(\w+)\(([^()]*)\)")
+_CALL = re.compile(r"""assay\.(\w+)\(((?:'[^']*'|"[^"]*"|[^()'"])*)\)""")
 _WHERE = re.compile(rf"labels\.where\((\w+)=({_VALUE})\)")
 _TWICE = re.compile(r"(--[a-z-]+ (?:'[^']*'|[^\s'(),;]+?))(?: \(\1\)| or \1(?![\w-]))")
 """A message for Python and the command line has an option in both forms, which are equal once it is as typed."""

@@ -88,7 +88,7 @@ def icc_lines(found: Any) -> list[str]:
         lines.insert(
             2,
             f"Assuming equal rater noise and normal labels: {interval(f.low, f.high, 3)} "
-            f"({f.words.split(',')[0]}); F({f.df1:g}, {f.df2:g}) = {f.f:.2f}, p = {f.p:.2g}.",
+            f"({f.words.split(',')[0]}); F({f.df1:g}, {f.df2:g}) = {f.f:.2f}, {p_value(f.p)}.",
         )
     parts = {"items": found.variance_items, "annotators": found.variance_annotators, "residual": found.variance_error}
     shares = ", ".join(f"{name} {variance:.4g}" for name, variance in parts.items())

@@ -6,6 +6,7 @@ Every question takes an `Annotations`; every source (files, annotators, models) 
 from __future__ import annotations
 
 import hashlib
+import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -32,7 +33,7 @@ from assay.data.names import (
     natural,
     sort_cells,
 )  # fmt: skip
-from assay.data.scales import Interval, Label, Preference, Scale, scale_named
+from assay.data.scales import Interval, Label, Preference, Scale, plain_number, scale_named
 from assay.data.structure.probabilities import PREFIXES, probability_columns
 from assay.data.structure.role_names import confidences
 from assay.data.structure.vote_rows import common_side, one_vote, scores_on_pairs
@@ -275,19 +276,15 @@ class Annotations:
     def where(self, **values: Any) -> Annotations:
         """Return the labels whose columns, of the answer, its item or its annotator, have these values.
 
-        A list selects any of its members; ``None`` selects missing values. Several columns are combined with *and*:
-        ``labels.where(kind="human", benchmark=["a", "b"])``. Of a condition, the labels of annotators who never have a
-        value are kept: they labelled without it, such as humans if a judge has several temperatures. Of a column of the
-        annotators, such as their gender, judges without a value are kept.
+        A list selects any of its members; ``None`` selects missing values; ``0`` also selects 0.0 and the text ``0``.
+        Several columns are combined with *and*: ``labels.where(kind="human", benchmark=["a", "b"])``. Of a condition,
+        the labels of annotators who never have a value are kept: they labelled without it, such as humans if a judge
+        has several temperatures. Of a column of the annotators, such as their gender, judges without a value are kept.
         """
         table = self
         for name, value in values.items():
             several = isinstance(value, Iterable) and not isinstance(value, str)
-            wanted = list(value) if several else [value]
-            seen = table.values_of(name)
-            for one in wanted:
-                if one not in seen:
-                    raise DataError(unknown(name, one, seen))
+            wanted = _values_meant(name, list(value) if several else [value], table.values_of(name))
             column, at = table._find_column(name)
             keep = _are_among(column, wanted)
             if at is not None and table.column_name(name) not in table.items.columns:
@@ -642,9 +639,12 @@ class Annotations:
     @cached_property
     def crossed_condition(self) -> str | None:
         """The first condition under several values of which an annotator answered the same item; None without one."""
-        key = [name for name in ("item", "annotator", "criterion", "repeat") if name in self.labels.columns]
+        key = [name for name in KEY if name in self.labels.columns and name not in self.conditions]
         varied = [name for name in self.conditions if len(self.values_of(name)) > 1]
-        return varied[0] if varied and self.labels.select(key).is_duplicated().any() else None
+        if not varied or not (twice := self.labels.select(key).is_duplicated()).any():
+            return None
+        values = self.labels.filter(twice).group_by(key).agg(pl.col(varied).n_unique()).select(pl.col(varied).max())
+        return next((name for name in varied if values[name].item() > 1), None)
 
     def crossing_words(self, name: str) -> str:
         """Say that annotators answered under several values of a condition; labels without a value are not named."""
@@ -796,16 +796,55 @@ def from_frame(frame: Any, settings: FrameSettings) -> Annotations:
     key = [k for k in (*KEY, *made.conditions) if k in made.labels.columns]
     if any_twice(made._row_order[1] if key == ["item", "annotator"] else made._cells(key)):
         where = made.labels.with_columns(_row=parts.rows)
-        raise DataError(f"{made.reading.source}: {duplicate_words(where, key)}")
+        said, options = duplicate_words(where, key)
+        raise DataError(f"{made.reading.source}: {said}", advised=options)
     return made._move_attributes([c for c in made.labels.columns if c not in (*KEY, "label")])
+
+
+def _values_meant(name: str, wanted: Sequence[Any], seen: Sequence[Any]) -> list[Any]:
+    """The values of a column that are wanted: equal ones, or those that are written so, or that are this number.
+
+    Types of columns differ with the file: ``temperature=0`` is the text ``0`` in one table and 0.0 in another.
+
+    Raises
+    ------
+    DataError
+        If the column does not have a value.
+    """
+    if all(any(one is value for value in seen) for one in wanted):
+        return [*wanted]
+    equal = {value: value for value in seen}
+    written = {plain_number(v): v for v in seen if isinstance(v, float)} | {str(v): v for v in seen}
+    numbers: dict[float, list[Any]] = {}
+    found = []
+    for one in wanted:
+        if one in equal or str(one) in written:
+            found.append(equal[one] if one in equal else written[str(one)])
+            continue
+        if not numbers:
+            for value in seen:
+                numbers.setdefault(_number(value), []).append(value)
+        if len(same := numbers.get(_number(one), [])) != 1:
+            raise DataError(unknown(name, one, seen))
+        found += same
+    return found
+
+
+def _number(value: Any) -> float:
+    """A value as a number, to the digits of the shortest floats; NaN, which equals nothing, for other values."""
+    try:
+        return float(np.float32(float(value)))
+    except (TypeError, ValueError):
+        return math.nan
 
 
 def _are_among(column: pl.Series, wanted: Sequence[Any]) -> NDArray[np.bool_]:
     """Whether each value of a column is one of those wanted, or null where None is."""
-    if len(column) <= FEW_ROWS and not column.dtype.is_nested():
+    if len(column) <= FEW_ROWS and not (column.dtype.is_float() or column.dtype.is_nested()):
         several = {*wanted}
         return np.array([value in several for value in column.to_list()], dtype=bool)
-    return column.is_in([one for one in wanted if one is not None]).fill_null(None in wanted).to_numpy()
+    among = pl.Series([one for one in wanted if one is not None], dtype=column.dtype)
+    return column.is_in(among.implode()).fill_null(None in wanted).to_numpy()
 
 
 def _clip_cell(cell: Any) -> str:

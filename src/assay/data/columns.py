@@ -7,16 +7,19 @@ with names as text, labels on their scale, and a `Reading` that reports exclusio
 from __future__ import annotations
 
 import json
+import math
 import re
 from collections import Counter
 from collections.abc import Collection, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import combinations
 from typing import Any, ClassVar, Literal, NamedTuple
 
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from assay.data import words
 from assay.data.names import (
     IN_MEMORY,
     Coded,
@@ -35,13 +38,25 @@ from assay.data.names import (
 from assay.data.names import natural as natural
 from assay.data.notations import are_dates
 from assay.data.scales import Label, Nominal, Ordinal, Preference, Scale, SeveralLabels, parse_scale, scale_of
-from assay.data.sides import PAIR, PAIR_OF, SWAPPED, Sides, keep_shown, marked_as_swapped, side_columns, swap_sides
 from assay.data.structure.label_lists import split_lists
-from assay.data.structure.role_names import called, plain_name
+from assay.data.structure.orders import order_of
+from assay.data.structure.role_names import NUMBERED, called, plain_name, split_scale
+from assay.data.structure.sides import (
+    PAIR,
+    PAIR_OF,
+    SWAPPED,
+    Sides,
+    keep_shown,
+    marked_as_swapped,
+    side_columns,
+    swap_sides,
+)
 from assay.data.values import (
+    MARKS,
     AnnotatorLabels,
     LabelColumn,
     LabelSettings,
+    flat_codes,
     infer_scale,
     plain_numbers,
     refuse_differing_labels,
@@ -476,18 +491,21 @@ def table_parts(frame: Any, settings: FrameSettings) -> Parts:
     people = sheet.read_annotators()
     sheet.notes += several_contents(sheet.table)
     items = sheet.item_frame()
-    table, roles = sheet.table, sheet.roles
+    roles = sheet.roles
     # After splitting, the column no longer contains the item id.
     names = {n: r for r, n in roles.items() if n != r and not (r == "item" and settings.splitting is not None)}
     if sheet.pairs_are_items:
         names |= {name: PAIR_OF for name, role in names.items() if role == "item"}
     asked = map(str, [settings.conditions] if isinstance(settings.conditions, str) else settings.conditions)
-    declared = tuple(name if name in table.columns else names.get(name, name) for name in asked)
+    columns = sheet.table.columns
+    declared = tuple(name if name in columns else names.get(name, name) for name in asked)
     for name in declared:
-        if name not in table.columns:
-            raise DataError(unknown("condition", name, table.columns, sheet.source))
+        if name not in columns:
+            raise DataError(unknown("condition", name, columns, sheet.source))
+    sheet.clear_conditions_of_humans(people, declared)
     if sheet.in_both_orders(scales, declared):
         declared += ("order",)
+    table = sheet.table
     rest = [c for c in table.columns if c not in (*KEY, "label", "kind", "_row")]
     order = [k for k in (*KEY[:3], "label", *KEY[3:]) if k in table.columns] + rest
     reading = sheet.reading.add_notes(*sheet.notes)
@@ -543,7 +561,10 @@ class _Sheet:
         if "repeat" in self.table.columns:
             if _are_times(self.table["repeat"]):
                 of = [name for name in KEY[:3] if name in self.table.columns]
-                self.table = self.table.with_columns(pl.col("repeat").rank("dense").over(of))
+                places = order_of(self.table["repeat"], str(self.settings.repeat))
+                self.table = self.table.with_columns(repeat=places).with_columns(
+                    pl.col("repeat").rank("dense").over(of)
+                )
                 self.notes.append(f"answers given several times are numbered in the order of '{self.settings.repeat}'")
             written = numbered_texts(self.table["repeat"])
             number = (self.table["repeat"] if written is None else written).cast(pl.Float64, strict=False)
@@ -622,6 +643,8 @@ class _Sheet:
         """
         if self.table["label"].dtype == pl.Null:
             self.table = self.table.with_columns(pl.col("label").cast(pl.String))
+        if self.table["label"].dtype == pl.Boolean:
+            self.table = self.table.with_columns(pl.col("label").cast(pl.String))
         dtype = self.table["label"].dtype
         if not (dtype.is_numeric() or dtype in (pl.String, pl.Boolean, pl.Categorical, pl.Enum)):
             raise DataError(
@@ -631,6 +654,7 @@ class _Sheet:
         # Criteria are parsed separately, then put back in the order of the rows.
         table, scale = self.table, self.settings.parsed_scale()
         whole = isinstance(scale, Scale) or "criterion" not in table.columns
+        settings = self.settings if whole else self._with_codes_of_criteria()
         at, found, assumed, marks = [], {}, dict[str, list[str | None]](), Counter[str]()
         for criterion in (None,) if whole else natural(table["criterion"].unique().to_list()):
             some = table.select("label", "_row")
@@ -640,7 +664,7 @@ class _Sheet:
             order = self.reading.orders.get(criterion)
             part = LabelColumn(some["label"], some["_row"], criterion, self.source, self.reading.as_text, order)
             given = Preference() if scale is None and self._names_sides(part.labels) else scale
-            labels, part_scale, notes, part_marks = _settle_criterion(part, given, self.settings)
+            labels, part_scale, notes, part_marks = _settle_criterion(part, given, settings)
             if given is not scale:
                 notes = [*notes, "Assumed scale preference, because labels name the columns 'first' and 'second'. If "
                          "they are categories, set scale='nominal:first,second,tie'"]  # fmt: skip
@@ -666,6 +690,15 @@ class _Sheet:
         compared = {c: one for c, one in scales.items() if scale is None or c in apart or None in apart}
         self._refuse_differing_labels(compared)
         return scales
+
+    def _with_codes_of_criteria(self) -> FrameSettings:
+        """The settings, with codes that name no criterion only for the criteria that have such labels, if any has."""
+        codes = self.settings.codes
+        if codes is None or not (known := flat_codes(codes)):
+            return self.settings
+        texts = strip_spaces(self.table["label"].cast(pl.String)).str.to_lowercase()
+        mine = self.table["criterion"].filter(texts.is_in([one.lower() for one in known])).unique()
+        return replace(self.settings, codes=dict.fromkeys(mine, known)) if len(mine) else self.settings
 
     def _refuse_differing_labels(self, scales: Mapping[str | None, Scale]) -> None:
         """Refuse labels that annotators write differently, by criterion."""
@@ -729,6 +762,18 @@ class _Sheet:
             return False
         self.notes.append("votes of one annotator on one pair in both orders: the order is a condition")
         return True
+
+    def clear_conditions_of_humans(self, people: pl.DataFrame, conditions: Sequence[str]) -> None:
+        """Read a condition as missing where humans have only usual marks, such as NA: they labelled without it."""
+        humans = people.filter(pl.col("kind") == "human")["annotator"]
+        rows = self.table["annotator"].is_in(humans.implode())
+        for name in conditions if self.settings.marks != () and 0 < len(humans) < people.height else ():
+            column = self.table[name]
+            if column.dtype == pl.String and len(seen := column.filter(rows).drop_nulls().unique()):
+                if not strip_spaces(seen).str.to_lowercase().is_in(list(MARKS)).all():
+                    continue
+                self.table = self.table.with_columns(pl.when(~rows).then(column).alias(name))
+                self.notes += [words.marks_in_columns(one, [name]) for one in seen.sort()]
 
     def _rows_of_pairs(self, about: pl.DataFrame) -> pl.DataFrame:
         """The rows of a table of questions and pairs of systems whose pair has votes, in either order of systems."""
@@ -1052,7 +1097,12 @@ def _settle_criterion(
         return pl.Series("label", [None] * len(blank), dtype=found.labels.dtype), None, notes, found.marks
     if scale is None:
         refuse_slips(part._replace(labels=found.labels), there)
-        scale, note = infer_scale(there, found.scale)
+        name = part.criterion or str(getattr(settings, "label", ""))
+        named = split_scale(name)[1] if found.scale is None and there.dtype.is_numeric() else None
+        if named is not None and named.valid(there).all():
+            scale, note = named, words.scale_by_name(named.spec, name)
+        else:
+            scale, note = infer_scale(there, found.scale)
         remedy = "If wrong, set scale=..."
         if part.criterion is None and isinstance(scale, Nominal) and (order := word_order(there)):
             remedy = f"If the categories have the order of their words, set scale='{Ordinal(order).spec}'"
@@ -1113,8 +1163,8 @@ def _marks_not_found(marks: Collection[Any], seen: Mapping[str, int]) -> list[st
 # -- messages on a whole table -------------------------------------------------------------------------
 
 
-def duplicate_words(table: pl.DataFrame, key: list[str]) -> str:
-    """Return the message for repeated answers, with the likely remedy."""
+def duplicate_words(table: pl.DataFrame, key: list[str]) -> tuple[str, dict[str, Any]]:
+    """Return the message for repeated answers, with the likely remedy, and its options of `assay.read`."""
     bad = table.filter(table.select(key).is_duplicated()).sort(key, maintain_order=True)
     groups = bad.group_by(key, maintain_order=True).agg("_row")
     shown = "; ".join(
@@ -1122,27 +1172,52 @@ def duplicate_words(table: pl.DataFrame, key: list[str]) -> str:
         for row in groups.head(5).iter_rows(named=True)
     )
     more = f"; and {groups.height - 5} more" if groups.height > 5 else ""
-    varied = [
-        c
-        for c in bad.columns
-        if c not in (*KEY, "label", "kind", "_row") and not bad.select([*key, c]).is_duplicated().any()
-    ]
     timed = next((name for name in bad.columns if name not in (*KEY, "label", "_row") and _are_times(bad[name])), None)
+    numbers, conditions, options = _varied_by(bad, key)
     if timed is not None:
-        remedy = f"if '{timed}' is their time, set repeat='{timed}', and keep the latest with repeats='last'"
-    elif varied and called(plain_name(varied[0]), "repeat"):
-        remedy = f"if column '{varied[0]}' numbers the answers, set repeat='{varied[0]}'"
-    elif varied:
-        of = f"column '{varied[0]}'"
-        if "criterion" not in key and called(plain_name(varied[0]), "criterion"):
-            of = f"{of} names criteria, set criterion='{varied[0]}'; if it"
-        remedy = f"if {of} is an experimental condition, set conditions=['{varied[0]}']"
+        remedy, options = (
+            f"if '{timed}' is their time, set repeat='{timed}', and keep the latest with repeats='last'",
+            {},
+        )
+    elif numbers or conditions:
+        criterion = "criterion" not in key and not numbers and called(plain_name(conditions[0]), "criterion")
+        remedy = words.answers_vary(numbers, conditions, criterion=criterion)
+        options = {} if criterion else options
     else:
         remedy = (
             "remove the extra rows, number the answers in a column 'repeat', or write one label for all of them, such "
             "as the number of errors"
         )
-    return f"{counted(groups.height, 'answer')} given several times ({shown}{more}); {remedy}"
+    return f"{counted(groups.height, 'answer')} given several times ({shown}{more}); {remedy}", options
+
+
+MOST_VALUES = 12
+"""Values of a column up to which it can be an experimental condition."""
+
+MOST_CONDITIONS = 3
+"""Columns that together can be the conditions and repeats of answers."""
+
+
+def _varied_by(bad: pl.DataFrame, key: list[str]) -> tuple[list[str], list[str], dict[str, Any]]:
+    """The fewest columns that tell apart repeated answers: numbers of repeats, conditions, and both as options.
+
+    They are options only if more answers are repeated than these columns have combinations of values: a few repeated
+    answers can differ in anything.
+    """
+    further = [c for c in bad.columns if c not in (*KEY, "label", "kind", "_row") and not bad[c].dtype.is_nested()]
+    within = bad.group_by(key).agg(pl.col(further).n_unique()).select(pl.col(further).max())
+    further = [c for c in further if within[c].item() > 1 and bad[c].n_unique() <= MOST_VALUES]
+    further = [c for c in further if not NUMBERED.fullmatch(plain_name(c))]
+    further.sort(key=lambda c: not called(plain_name(c), "repeat"))
+    for size in range(1, min(MOST_CONDITIONS, len(further)) + 1):
+        for some in combinations(further[:MOST_VALUES], size):
+            if not bad.select([*key, *some]).is_duplicated().any():
+                numbers = [c for c in some if called(plain_name(c), "repeat") and "repeat" not in key][:1]
+                conditions = [c for c in some if c not in numbers]
+                options: dict[str, Any] = {"repeat": "".join(numbers), "conditions": conditions}
+                many = bad.select(key).n_unique() > math.prod(bad[c].n_unique() for c in some)
+                return numbers, conditions, {name: given for name, given in options.items() if given and many}
+    return [], [], {}
 
 
 def _are_times(column: pl.Series) -> bool:

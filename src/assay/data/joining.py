@@ -14,10 +14,11 @@ from typing import Any, Literal
 
 import polars as pl
 
+from assay.data import words
 from assay.data.columns import Reading
 from assay.data.names import spelling_groups, strip_spaces
 from assay.data.scales import Interval, Nominal, Ordinal, Scale
-from assay.data.structure.role_names import loose_matches, same_except_spelling
+from assay.data.structure.role_names import loose_criteria, loose_matches, same_except_spelling
 from assay.data.words import criterion_of_file, left_out_notes
 from assay.errors import DataError, counted
 
@@ -54,7 +55,8 @@ def match_ids(
         return {}, f"{len(found):,} further item ids would match loosely ({pair}): set match='loose'"
     raise DataError(
         f"{sources[1]} and {sources[0]}: no item id is in both, but {len(found):,} of {len(theirs):,} match loosely "
-        f"({pair}); set match='loose' if they are the same items",
+        f"({pair}); set match='loose' if they are the same items"
+        f"{', or write the ids of one table otherwise if they are further items' if again else ''}",
         advised={"match": "loose"},
     )
 
@@ -69,6 +71,7 @@ def joined(first: Any, second: Any, match: Match) -> dict[str, Any]:
     again = not {*first.annotators["annotator"]}.isdisjoint(second.annotators["annotator"])
     if match == "loose" and not again:
         second = _of_one_criterion(first, second)
+    second, of_criteria = _of_known_criteria(first, second, match)
     sources = first.reading.source, second.reading.source
     names, matched = match_ids(first.items["item"], second.items["item"], sources, match, again=again)
     others, about = (t.with_columns(rename_ids(t["item"], names)) for t in (second.labels, second.items))
@@ -100,7 +103,7 @@ def joined(first: Any, second: Any, match: Match) -> dict[str, Any]:
     notes = [n for n in (*one.notes, *other.notes) if n not in stale] + left_out_notes(still)
     reading = Reading(
         f"{one.source} and {other.source}", one.rows + other.rows, (*one.exclusions, *other.exclusions),
-        tuple(dict.fromkeys((*notes, *([matched] if matched else []), note))),
+        tuple(dict.fromkeys((*notes, *([matched] if matched else []), note, *of_criteria))),
         study=one.study or other.study, asked=(*one.asked, *other.asked), tried=one.tried + other.tried,
         clusters=one.clusters or other.clusters,
         drawn=(*one.drawn, *other.drawn),
@@ -151,6 +154,21 @@ def _of_one_criterion(first: Any, second: Any) -> Any:
     labels = second.labels.with_columns(pl.lit(known).cast(second.labels.schema["criterion"]).alias("criterion"))
     reading = second.reading.add_notes(criterion_of_file([own], known))
     return replace(second, labels=labels, scales={known: second.scale_of(own)}, reading=reading)
+
+
+def _of_known_criteria(first: Any, second: Any, match: Match) -> tuple[Any, list[str]]:
+    """The second table with the first's names of criteria that match loosely, if that is requested, and notes."""
+    if not (first.criteria and second.criteria):
+        return second, []
+    found = loose_criteria(first.criteria, second.criteria)
+    notes = [words.loose_criteria(found, matched=match == "loose")] if found else []
+    if found and match == "loose":
+        labels = second.labels.with_columns(pl.col("criterion").cast(pl.String).replace(found))
+        scales = {found.get(name, name): scale for name, scale in second.scales.items()}
+        return replace(second, labels=labels, scales=scales), notes
+    if {*first.criteria}.isdisjoint(second.criteria) and not found:
+        notes.append(words.no_common_criteria(first.criteria, second.criteria))
+    return second, notes
 
 
 def _with_listed(labels: Sequence[pl.DataFrame], readings: tuple[Reading, Reading]) -> list[pl.DataFrame]:

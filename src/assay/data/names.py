@@ -160,6 +160,8 @@ def factorize(column: pl.Series) -> Coded:
         return Coded(pl.concat([pl.Series(distinct.name, [None], dtype=distinct.dtype), distinct]), with_null)
     if column.dtype == pl.Boolean:
         column = column.cast(pl.UInt8)
+    if column.dtype.is_decimal():
+        column = column.cast(pl.Float64)  # NumPy has no integers of 128 bits
     if column.dtype.is_integer() and (found := _factorize_integers(column)) is not None:
         return found
     if column.dtype.is_numeric() or column.dtype.is_temporal():

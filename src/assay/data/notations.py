@@ -19,20 +19,19 @@ from assay.data.names import model_names
 from assay.data.structure.role_names import called, human_names, plain_name
 from assay.errors import listing
 
-_MONTHS = (
+MONTHS = (
     ("jan",), ("feb", "fév"), ("mar", "mär", "mrz"), ("apr", "avr"), ("may", "mai"), ("jun", "juin"), ("jul", "juil"),
     ("aug", "aoû"), ("sep",), ("oct", "okt"), ("nov",), ("dec", "dez", "déc"),
 )  # fmt: skip
-_MONTH = rf"(?i:{'|'.join(name for month in _MONTHS for name in month)})[a-zä]*\.?"
+MONTH = rf"(?i:{'|'.join(name for month in MONTHS for name in month)})[a-zä]*\.?"
 """The name of a month, as spreadsheets write it."""
 
 _DATES = (
     r"^(\d{1,4}[-/.]\d{1,2}[-/.]\d{1,4})([T ]\d{1,2}:\d{2}(:\d{2})?.*)?$",
-    rf"^\d{{1,4}}[-/. ]+{_MONTH}([-/. ]+\d{{1,4}})?$",
-    rf"^{_MONTH}[-/. ]+\d{{1,4}}(,? \d{{4}})?$",
+    rf"^\d{{1,4}}[-/. ]+{MONTH}([-/. ]+\d{{1,4}})?(,? \d{{1,2}}:\d{{2}}.*)?$",
+    rf"^{MONTH}[-/. ]+\d{{1,4}}(,? \d{{4}})?(,? \d{{1,2}}:\d{{2}}.*)?$",
 )
-_ORDERED_DATE = r"^(\d{1,4})[-/.](\d{1,2})[-/.](\d{1,4})(?:[T ](\d{1,2}):(\d{2})(?::(\d{2}))?)?"
-_DAY_OF_MONTH = re.compile(rf"(?P<day>\d{{1,2}})(?P<point>\.?)[-/ ]*(?P<month>{_MONTH})")
+_DAY_OF_MONTH = re.compile(rf"(?P<day>\d{{1,2}})(?P<point>\.?)[-/ ]*(?P<month>{MONTH})")
 _WORDED = re.compile(r"([+-]?\d+)\s*(?:[=:.)\]–—-]\s*|(?=[(+]))(\(?[^\W\d_][^\d<]*|\+)")
 """A whole number and its meaning: ``1 = never``, ``5 (very much)``, ``2. agree``; and ``3+``, as pathologists write."""
 
@@ -52,28 +51,6 @@ def are_dates(distinct: pl.Series) -> bool:
     """Whether most of the distinct cells of a column are dates or times."""
     some = distinct.head(200).to_list()
     return sum(map(is_date, some)) > 0.8 * len(some)
-
-
-def parse_dates(texts: pl.Series) -> pl.Series | None:
-    """Return numbers that sort dates and times: the texts' year, month, day and time; None if not all can be read.
-
-    Days come first if a first part is above 12, or if no second part is and points separate the parts.
-    """
-    known = texts.drop_nulls()
-    read = texts.str.extract_groups(_ORDERED_DATE).struct.unnest().cast(pl.Float64)
-    first, second, third, *clock = read.iter_columns()
-    if not len(known) or second.null_count() > texts.null_count():
-        return None
-    if float(known.str.extract(_ORDERED_DATE).str.len_chars().min() or 0) == 4:  # type: ignore[arg-type]
-        parts = first, second, third
-    else:
-        points = bool(known.str.contains(".", literal=True).all())
-        days_first = (first > 12).any() or (points and not (second > 12).any())
-        parts = (third, second, first) if days_first else (third, first, second)
-    found = parts[0]
-    for part, size in zip((*parts[1:], *clock), (13, 32, 24, 60, 61), strict=True):
-        found = found * size + part.fill_null(0)
-    return found
 
 
 def number_before_words(labels: Iterable[str]) -> dict[str, str]:
@@ -167,7 +144,7 @@ def undone_dates(labels: Sequence[str]) -> dict[str, Any]:
 
 
 def _month(name: str) -> int:
-    return next(n for n, names in enumerate(_MONTHS, 1) if name.lower().startswith(names))
+    return next(n for n, names in enumerate(MONTHS, 1) if name.lower().startswith(names))
 
 
 def repeated_symbols(labels: Sequence[str]) -> dict[str, float]:

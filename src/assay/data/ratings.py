@@ -23,7 +23,7 @@ from assay.data.annotations import Annotations, Answers, Repeats, digest_of_colu
 from assay.data.chunked.chunk_store import MOST_VALUES
 from assay.data.chunked.chunks import Chunks, require_few_values
 from assay.data.columns import KEY
-from assay.data.names import Names
+from assay.data.names import Names, natural
 from assay.data.scales import Label, Scale
 from assay.data.values import plain_numbers
 from assay.errors import DataError, DesignError, counted, listing, unknown
@@ -843,8 +843,7 @@ def numbers_of(labels: Annotations, reverse: Sequence[str], *, ordered: bool = F
     for name in names:
         scale = labels.scale_of(name)
         if not scale.numeric and not (ordered and scale.ordered):
-            wanted = "raters require ordered labels" if ordered else "variances require numeric labels"
-            raise DesignError(f"{wanted}; these are on the scale '{scale.spec}'")
+            raise DesignError(_no_numbers(labels, name, ordered=ordered))
         mine = np.ones(len(labels), dtype=bool) if name is None else (labels.labels["criterion"] == name).to_numpy()
         value = np.asarray(scale.values(labels.labels["label"].filter(pl.Series(mine))), dtype=float)
         if name in reverse:
@@ -853,6 +852,25 @@ def numbers_of(labels: Annotations, reverse: Sequence[str], *, ordered: bool = F
             value = sum(scale.bounds) - value
         found[mine] = value
     return found
+
+
+def _no_numbers(labels: Annotations, criterion: str | None, *, ordered: bool) -> str:
+    """The error on a criterion without numbers, with the criteria that have them, and codes for its words."""
+    scale = labels.scale_of(criterion)
+    said = "raters require ordered labels" if ordered else "variances require numeric labels"
+    if criterion is None or len(labels.criteria) == 1:
+        said += f"; these are on the scale '{scale.spec}'"
+    else:
+        said += f"; those of '{criterion}' are on the scale '{scale.spec}'"
+    fits = [c for c in labels.criteria if labels.scale_of(c).numeric or (ordered and labels.scale_of(c).ordered)]
+    remedies = [f"choose other criteria with labels.where(criterion={fits})"] if fits else []
+    own = labels if criterion is None else labels.where(criterion=criterion)
+    words = scale.categories or natural(own.labels["label"].unique().to_list())
+    if len(words) == 2 or (scale.ordered and scale.categories is not None):
+        low = 0 if len(words) == 2 else 1
+        codes = {str(word): str(low + place) for place, word in enumerate(words)}
+        remedies.append(f"read the words as numbers from {low} to {low + len(words) - 1} with codes={codes}")
+    return f"{said}; {', or '.join(remedies)}" if remedies else said
 
 
 def _codes(labels: Annotations, facet: str, column: str, name: str) -> Ints:

@@ -40,7 +40,7 @@ MOST_CATEGORIES = 50
 """Largest number of distinct texts that are assumed to be categories: code books rarely contain more."""
 
 _SIGN = r"[+-]?"
-_GROUPED = rf"^{_SIGN}\d{{1,3}}(,\d{{3}})+(\.\d+)?$"
+_GROUPED = rf"^{_SIGN}[1-9]\d{{0,2}}(,\d{{3}})+(\.\d+)?$"
 _COMMA = rf"^{_SIGN}(\d+|\d{{1,3}}(\.\d{{3}})+),\d+$"
 _NOTATIONS: dict[Decimal, str] = {
     "point": rf"^{_SIGN}(\d+|\d{{1,3}}(,\d{{3}})+)(\.\d+)?$",
@@ -508,6 +508,7 @@ def settle_labels(part: LabelColumn, scale: Scale | None, settings: LabelSetting
     DataError
         If labels can be parsed in several ways.
     """
+    part = part._replace(labels=_truth_as_stated(part, scale, settings))
     if settings.codes is not None:
         part, decoded = _decode(part, settings)
         found = settle_labels(part, scale, replace(settings, codes=None))
@@ -528,6 +529,29 @@ def settle_labels(part: LabelColumn, scale: Scale | None, settings: LabelSetting
     labels, marks = _remove_marks(labels, settings.marks)
     found = _settle_text(part._replace(labels=labels), scale, settings)
     return found._replace(marks=marks)
+
+
+_TRUTH = ("false", "true")
+"""Words of yes and no that programs write in several ways: False, TRUE."""
+
+
+def _truth_as_stated(part: LabelColumn, scale: Scale | None, settings: LabelSettings) -> pl.Series:
+    """Labels with true and false as the codes or the scale write them; 1 and 0 on a scale from 0 to 1."""
+    labels = part.labels
+    if labels.dtype == pl.Boolean:
+        labels = labels.cast(pl.String)
+    if labels.dtype != pl.String:
+        return labels
+    codes = None if settings.codes is None else words_of(settings.codes, part.criterion)
+    given = codes if codes is not None else (scale.categories or ()) if scale is not None else ()
+    stated = {str(one).lower(): str(one) for one in given if str(one).lower() in _TRUTH}
+    ends = scale.bounds if scale is not None and scale.numeric else None
+    if codes is None and ends is not None and ends[0] == 0 and ends[1] == 1:
+        stated = {"false": "0", "true": "1"}
+    if not stated:
+        return labels
+    other = [one for one in labels.drop_nulls().unique() if one.strip().lower() in stated]
+    return labels.replace({one: stated[one.strip().lower()] for one in other})
 
 
 def _settle_text(part: LabelColumn, scale: Scale | None, settings: LabelSettings) -> Settled:
@@ -616,7 +640,9 @@ def _decode(part: LabelColumn, settings: LabelSettings) -> tuple[LabelColumn, li
             "or set missing=[...] for missing values"
         )
     shown = listing([f"{code} = {word}" for code, word in words.items()], 5)
-    return part._replace(labels=bare.replace(words).alias("label")), [f"codes replaced by words: {shown}"]
+    numbers = plain_numbers(pl.Series([*words.values()], dtype=pl.String)).null_count() == 0
+    part = part._replace(labels=bare.replace(words).alias("label"), as_text=part.as_text or numbers)
+    return part, [f"codes replaced by words: {shown}"]
 
 
 def _equal_codes(labels: pl.Series, words: Mapping[str, str]) -> pl.Series:
@@ -637,6 +663,12 @@ def _code_text(labels: pl.Series) -> pl.Series:
     if labels.dtype.is_float() and bool((labels.drop_nulls() % 1 == 0).all()):
         labels = labels.cast(pl.Int64)
     return labels.cast(pl.String)
+
+
+def flat_codes(codes: Any) -> dict[str, str]:
+    """Return the words of codes that name no criterion; none if they do."""
+    by_criterion = any(isinstance(one, Mapping) for one in codes.values()) if isinstance(codes, Mapping) else False
+    return {} if by_criterion or "criterion" in getattr(codes, "columns", ()) else words_of(codes, None)
 
 
 def words_of(codes: Any, criterion: str | None) -> dict[str, str]:

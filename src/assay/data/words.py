@@ -577,6 +577,46 @@ def mark_is(marks: Sequence[str], what: str) -> str:
     return f"{_names(marks)}: {what}"
 
 
+def answers_vary(numbers: Sequence[str], conditions: Sequence[str], *, criterion: bool) -> str:
+    """Return the remedy for repeated answers that a number of repeats or experimental conditions tell apart."""
+    parts, options = [], []
+    if numbers:
+        parts, options = [f"column '{numbers[0]}' numbers the answers"], [f"repeat='{numbers[0]}'"]
+    if conditions:
+        one = len(conditions) == 1
+        of = f"column{'' if one else 's'} {_names(conditions)}"
+        if criterion and one:
+            of = f"{of} names criteria, set criterion='{conditions[0]}'; if it"
+        parts.append(f"{of} {'is an experimental condition' if one else 'are experimental conditions'}")
+        options.append(f"conditions={list(conditions)}")
+    return f"if {' and '.join(parts)}, set {', '.join(options)}"
+
+
+def scale_by_name(scale: str, name: str) -> str:
+    """Return the note that the name of a criterion or of the column of labels states their scale."""
+    return f"Assumed scale {scale.removeprefix('ordinal:')}, by the name '{name}'"
+
+
+def loose_criteria(matches: Mapping[str, str], *, matched: bool) -> str:
+    """Return the note on criteria of two tables that differ in spelling, or in a scale in brackets."""
+    pairs = listing([f"'{one}' = '{other}'" for one, other in matches.items()], 4)
+    return (
+        f"criteria match loosely: {pairs}"
+        if matched
+        else (f"criteria of the tables would match loosely: {pairs}; set match='loose' if they are the same")
+    )
+
+
+def no_common_criteria(first: Sequence[str], second: Sequence[str]) -> str:
+    """Return the note on two tables without a common criterion."""
+    return f"no criterion is in both tables: {listing(first, 4)}; {listing(second, 4)}"
+
+
+def marks_in_columns(mark: str, columns: Sequence[str]) -> str:
+    """Return the note that a mark is a missing value in columns that are not labels."""
+    return f"'{mark}' is a missing value in {'columns' if len(columns) > 1 else 'column'} {_names(columns)}"
+
+
 def by_column(column: str) -> str:
     """Return the reason that a column gives."""
     return f"by column '{column}'"

@@ -224,7 +224,7 @@ class SpotChecks:
         drawn = np.bincount(codes[self.position], minlength=len(sizes))
         if (empty := np.flatnonzero((drawn == 0) & (sizes > 0))).size:
             raise DesignError(
-                f"{counted(len(empty), 'stratum').replace('stratums', 'strata')} of '{name}' "
+                f"{counted(len(empty), 'stratum')} of '{name}' "
                 f"{'has' if len(empty) == 1 else 'have'} no labelled items; label some items of "
                 f"{'it' if len(empty) == 1 else 'each'}, or merge strata"
             )

@@ -34,20 +34,26 @@ from assay.estimates.checked import (
     missing_check,
     sampling_checks,
 )
-from assay.estimates.coefficients import Regressors, corrected_coefficients
+from assay.estimates.coefficients import (
+    FEW_CLUSTERS,
+    LEAST_CLUSTERS,
+    Regressors,
+    coefficient_errors,
+    corrected_coefficients,
+)
 from assay.estimates.contrasts import Outputs, SourcePairs, SystemContrast, contrast_systems
 from assay.estimates.difference import LEAST_ITEMS, Corrected, JudgeMean, MeanSpread, difference, slope, tune_lambda
 from assay.estimates.judge_means import JudgeRuns, RotatedRuns
-from assay.estimates.rogan_gladen import true_shares
 from assay.estimates.severity import RatedOutputs, SeverityFit, shares_words
 from assay.estimation.intervals import Estimate, EstimateByRule, adjust_p, missing
 from assay.estimation.options import Adjustment, Raters, Settings, level_option, option, question, seed_option
 from assay.estimation.result import Exclusion, Result, Run, choice_caution, fingerprint_with
 from assay.estimation.statistic import Bools, Floats, Ints
 from assay.reporting import pictures
-from assay.reporting.tables import decimals
+from assay.reporting.tables import decimals, p_value
 from assay.statistics.clusters import dependence, grouped_items
 from assay.statistics.guard import Guard
+from assay.statistics.rogan_gladen import true_shares
 from assay.statistics.words import dependence_cautions, dependent_items
 
 if TYPE_CHECKING:
@@ -406,6 +412,7 @@ def estimate(labels: Annotations | Chunks, settings: EstimateSettings) -> Correc
         *cautions, *_annotator_cautions(checks, settings), *_missing_cautions(checks, n_gone, settings),
         *_match_cautions(labels, checks, judges, settings),
         *_choice_cautions(labels, judges), *_dependent_items(checks, settings, errors),
+        *_cluster_cautions(checks, settings),
     )  # fmt: skip
     facts = {
         "items": checks.n_all, "excluded": n_gone or None, "labelled": checks.n,
@@ -431,6 +438,14 @@ def _choice_cautions(labels: Annotations | Chunks, judges: Sequence[str]) -> lis
     """Return a caution if other judges or prompts than the named ones were tried: the best of them is optimistic."""
     tried = labels.reading.n_tried(labels.judges)
     return choice_caution(tried, len(judges), "the interval is too narrow", "report all settings")
+
+
+def _cluster_cautions(checks: SpotChecks, settings: EstimateSettings) -> list[str]:
+    """Return a caution for coefficients with few labelled clusters."""
+    if not settings.regress or checks.cluster is None:
+        return []
+    number = len(np.unique(checks.cluster[checks.position]))
+    return [words.few_clusters(number, FEW_CLUSTERS)] if LEAST_CLUSTERS <= number < FEW_CLUSTERS else []
 
 
 def _dependent_items(checks: SpotChecks, settings: EstimateSettings, errors: Sequence[Floats]) -> tuple[str, ...]:
@@ -558,7 +573,7 @@ def _choose_estimator(checks: SpotChecks, settings: EstimateSettings) -> tuple[s
     lead = f"the {checks.n:,} labelled items are not a random sample of the {checks.n_all:,}: {'; '.join(worst)}"
     if found[0].p >= REFUSED or settings.sampling == "trust":
         trusted = " They are used anyway." if settings.sampling == "trust" else ""
-        return settings.estimator, (f"it is likely that {lead} (p = {found[0].p:.1g}).{trusted}",)
+        return settings.estimator, (f"it is likely that {lead} ({p_value(found[0].p)}).{trusted}",)
     if settings.gold is not None and settings.estimator == "auto":
         return "rogan-gladen", (f"{lead}, so the judge's error rates on them correct its labels of the other items.",)
     described = [f"{name}=..." for name in ("probabilities", "strata", "clusters") if getattr(settings, name) is None]
@@ -581,7 +596,7 @@ def _annotator_cautions(checks: SpotChecks, settings: EstimateSettings) -> list[
     found = annotator_checks(_group_by_system(checks, settings), skip=(settings.strata,))
     if not found:
         return []
-    listed = [f"{name}'s items are not like the others: {one.words} (p = {one.p:.1g})" for name, one in found]
+    listed = [f"{name}'s items are not like the others: {one.words} ({p_value(one.p)})" for name, one in found]
     return [
         f"{'; '.join(listed[:2])}{f'; and those of {len(listed) - 2} more' if len(listed) > 2 else ''}. If the judge's "
         "errors on them differ, the estimate is wrong: set covariates=... to the columns by which items were given to "
@@ -925,12 +940,14 @@ def _coefficients(checks: SpotChecks, settings: EstimateSettings) -> tuple[list[
     if len(checks.judges) > 1:
         raise DesignError("coefficients require one judge; name it with judge=...", option="judge")
     human = np.bincount(checks.row, checks.y, checks.n) / np.bincount(checks.row, minlength=checks.n)
+    regressors = Regressors.of(checks.columns, table.items["item"].to_list())
     each = corrected_coefficients(
-        Regressors.of(checks.columns, table.items["item"].to_list()), checks.values[:, 0], checks.position, human,
-        checks.cluster, settings.confidence,
-    )  # fmt: skip
-    labelled = np.isin(np.arange(checks.n_all), checks.position)
-    errors = [np.where(labelled, one.influence, np.nan) for one in each]
+        regressors, checks.values[:, 0], checks.position, human, checks.cluster, settings.confidence
+    )
+    errors = np.full((len(each), checks.n_all), np.nan)
+    errors[:, checks.position] = coefficient_errors(
+        regressors.x[checks.position], human, checks.judged[:, 0], [one.weight for one in each]
+    )
     lines = [
         EstimateLine(
             None, one.name, one.corrected, one.humans_only, one.judge_only, one.equivalent_labels, one.weight, checks.n,
@@ -938,7 +955,7 @@ def _coefficients(checks: SpotChecks, settings: EstimateSettings) -> tuple[list[
         )
         for one in each
     ]  # fmt: skip
-    return lines, errors
+    return lines, list(errors)
 
 
 # -- systems, adjusted for the severity of annotators -------------------------------------------------------

@@ -20,7 +20,7 @@ from scipy.special import ndtri, stdtr, stdtrit
 from assay.data.annotations import Annotations, Repeats, digest_of_columns
 from assay.data.ratings import Ratings, cluster_codes
 from assay.data.scales import Scale
-from assay.data.vote_sides import align_sides
+from assay.data.structure.vote_sides import align_sides
 from assay.errors import DataError, DesignError, counted, listing, unknown
 from assay.estimates import words
 from assay.estimates.difference import FEW_OFF

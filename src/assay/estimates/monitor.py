@@ -21,14 +21,16 @@ from scipy.special import betaincinv
 from assay.data.annotations import Annotations, Repeats, digest_of_columns
 from assay.data.chunked.chunks import Chunks
 from assay.data.ratings import Ratings, cluster_codes
+from assay.data.structure.orders import order_of
 from assay.errors import DataError, DesignError, counted, unknown
 from assay.estimates import words
 from assay.estimates.checked import judge_of
 from assay.estimation.intervals import Estimate, EstimateByRule
 from assay.estimation.options import Settings, option, question
 from assay.estimation.result import Result, Run, fingerprint_with
-from assay.estimation.statistic import Floats
+from assay.estimation.statistic import Floats, Ints
 from assay.reporting import pictures
+from assay.statistics.words import dependence_cautions
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -85,8 +87,11 @@ class MonitorSettings(Settings):
     share_of: str | int | float | None = option(
         None, "Monitor the share of this label.", details="Default: the mean.", first=True
     )
-    order: str | None = option(None, "Column with the order of the labels: a time or a number.",
-                               details="Default: the order of item names.", first=True)  # fmt: skip
+    order: str | None = option(
+        None, "Column with the order of the labels: a time or a number.", first=True,
+        details="Dates in any notation, numbers, or texts that differ in their numbers, such as week 2; other texts "
+        "are refused. Default: the order of item names.",
+    )  # fmt: skip
     clusters: str | None = option(
         None, "Item column of clusters such as documents; a cluster is one observation.",
         details="If labels of one document are separate observations, the false-alarm probability is up to nearly 1.",
@@ -248,13 +253,9 @@ def monitor(labels: Annotations | Chunks, settings: MonitorSettings) -> Monitor:
     ends = None if since is None else change_range(x, base if known is None else known, since, settings.horizon)
     now = sequence(x[since or 0 :], 1 - settings.alpha, low, span)
     first = _base_estimate(base, settings, low, span)
-    notes = []
-    if settings.clusters is None and _shared_stems(labels):
-        notes.append("labels of one document are dependent but treated as separate observations (clusters=... names "
-                     "the column of documents)")  # fmt: skip
     run = Run(
         "monitor", settings, stream.data, {"observations": len(observations), "judge": judge},
-        cautions=tuple(f"{n}." for n in notes),
+        cautions=_dependent(labels, stream, start + (len(x) if since is None else since), settings.order),
     )  # fmt: skip
     at = [None if i is None else stream.place(start + i) for i in (alarm, since)]
     return Monitor(
@@ -457,6 +458,8 @@ class _Stream:
         The label whose share is the mean.
     order : (observations,) Series, optional
         The values of the order column.
+    item : (observations,) int
+        The item of each, in the table of items; of a document its first.
     """
 
     values: Floats
@@ -466,6 +469,7 @@ class _Stream:
     data: str
     share_of: str | None
     order: pl.Series | None
+    item: Ints
 
     def place(self, i: int) -> str | None:
         """Return the value of the order column of an observation."""
@@ -495,7 +499,7 @@ def _observations(labels: Annotations, judge: str, settings: MonitorSettings) ->
         raise DesignError("no item has both the judge's label and a human label; use watch='judge' without humans")
     column = _order_column(table, settings)
     if column is not None:
-        used = used[np.argsort(column.rank("ordinal").to_numpy()[used], kind="stable")]
+        used = used[np.argsort(column["_place"].rank("ordinal").to_numpy()[used], kind="stable")]
     observations = judged[used]
     unit = "label"
     data = fingerprint_with(ratings.fingerprint, **digest_of_columns(table, settings.order, settings.clusters))
@@ -504,8 +508,8 @@ def _observations(labels: Annotations, judge: str, settings: MonitorSettings) ->
         _, first, inverse = np.unique(codes, return_index=True, return_inverse=True)
         means = np.bincount(inverse, observations) / np.bincount(inverse)
         observations, unit, used = means[np.argsort(first)], "document", used[np.sort(first)]
-    along = None if column is None else column.gather(pl.Series(used))
-    return _Stream(observations, low, span, unit, data, _share_of(ratings, settings), along)
+    along = None if column is None else column["_order"].gather(pl.Series(used))
+    return _Stream(observations, low, span, unit, data, _share_of(ratings, settings), along, used)
 
 
 def _share_of(ratings: Ratings, settings: MonitorSettings) -> str | None:
@@ -542,24 +546,30 @@ def _numbers(ratings: Ratings, settings: MonitorSettings) -> tuple[Floats, float
     return value, low, high - low
 
 
-def _order_column(table: Annotations, settings: MonitorSettings) -> pl.Series | None:
-    """The value of each item in the order column, if there is one."""
+def _order_column(table: Annotations, settings: MonitorSettings) -> pl.DataFrame | None:
+    """The first value of each item in the order column (``_order``), and its place; None without the column."""
     if settings.order is None:
         return None
     name = table.column_name(settings.order)
-    if name in table.items.columns:
-        column = table.items[name]
-    else:
-        first = table.labels.group_by("item").agg(pl.col(name).min())
-        column = table.items.select("item").join(first, on="item", how="left", maintain_order="left")[name]
-    if column.null_count():
+    frame = table.items if name in table.items.columns else table.labels
+    places = order_of(frame[name], settings.order)
+    by_item = frame.select("item", _order=name, _place=places).sort("_place", maintain_order=True, nulls_last=True)
+    column = table.items.select("item").join(
+        by_item.unique("item", keep="first"), on="item", how="left", maintain_order="left"
+    )
+    if missing := column["_place"].null_count():
         raise DataError(
-            f"{counted(column.null_count(), 'item')} without '{settings.order}', so their order is unknown; fill in "
+            f"{counted(missing, 'item')} without '{settings.order}', so their order is unknown; fill in "
             "the missing values or drop these rows"
         )
     return column
 
 
-def _shared_stems(labels: Annotations) -> bool:
-    """Whether the items have a column of documents that is not used as clusters."""
-    return any(c in labels.items.columns and labels.items[c].n_unique() < labels.n_items for c in ("document", "doc"))
+def _dependent(labels: Annotations, stream: _Stream, n: int, order: str | None) -> tuple[str, ...]:
+    """A caution if observations before the change depend on one another within documents that are not clusters."""
+    if stream.unit != "label":
+        return ()
+    part, before = np.full(labels.n_items, np.nan), stream.values[:n]
+    part[stream.item[:n]] = before - before.mean()
+    skip = () if order is None else (labels.column_name(order),)
+    return dependence_cautions([part], labels, skip)

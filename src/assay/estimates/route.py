@@ -24,6 +24,7 @@ from assay.data.annotations import Annotations, Repeats, digest_of_columns
 from assay.data.chunked.chunks import Chunks
 from assay.data.ratings import Ratings, cluster_codes
 from assay.data.scales import Preference
+from assay.data.structure.orders import numbers_of
 from assay.data.words import PROVENANCE
 from assay.errors import DesignError, counted
 from assay.estimates import words
@@ -431,16 +432,11 @@ def _signal(labels: Annotations, judge: str, settings: RouteSettings) -> Floats:
         found = both.group_by("item").agg((pl.col("label") == pl.col("_own")).mean().alias("_signal"))
     else:
         name = mine.column_name(settings.signal)
-        column = mine.column(name)
-        if not column.dtype.is_numeric():
+        column = numbers_of(mine.column(name))
+        if column is None:
             raise DesignError(
                 f"'{settings.signal}' is not numeric; choose a numeric signal with signal=...", option="signal"
             )
-        found = (
-            mine.labels.select("item")
-            .with_columns(_signal=column.cast(pl.Float64))
-            .group_by("item")
-            .agg(pl.col("_signal").mean())
-        )
+        found = mine.labels.select("item").with_columns(_signal=column).group_by("item").agg(pl.col("_signal").mean())
     joined = labels.items.select("item").join(found, on="item", how="left", maintain_order="left")
     return np.asarray(joined["_signal"].fill_null(math.nan).to_numpy().astype(float))

@@ -13,10 +13,27 @@ import polars as pl
 
 from assay.errors import counted, listing
 from assay.estimation.intervals import Estimate
-from assay.reporting.tables import decimals, estimated, interval, p_value, said, signed
+from assay.reporting.tables import decimals, digits_of, estimated, interval, p_value, said, signed
 
 MOST_LINES = 40
 """Estimates in a summary."""
+
+
+ONE_CLUSTER = "a single cluster determines it; label items of more clusters"
+"""The reason for a missing interval of a coefficient of a level that only one cluster has."""
+
+
+def too_few_clusters(number: int, least: int) -> str:
+    """Return the reason for missing intervals of coefficients with few labelled clusters."""
+    return f"labelled items are in {counted(number, 'cluster')}; an interval of a coefficient requires {least}"
+
+
+def few_clusters(number: int, most: int) -> str:
+    """Return the caution for intervals of coefficients with few labelled clusters."""
+    return (
+        f"labelled items are in {counted(number, 'cluster')}: the 95% interval of the coefficient of a level that few "
+        f"clusters have covers it in 91% to 95% of studies. Label items of {most} or more clusters."
+    )
 
 
 def changed(one: Estimate) -> str:
@@ -43,20 +60,23 @@ def estimate_lines(found: Any) -> list[str]:
     for one in found.lines[:MOST_LINES]:
         start = "" if one.slice is None else f"{settings.by or settings.contrast} {one.slice}: "
         what = _quantity(one.quantity, found.target, settings.gold)
-        if math.isnan(one.found.low):
+        value, low, high = one.found.estimate, one.found.low, one.found.high
+        ends = (-abs(value), abs(value)) if math.isnan(low) else (low, high)
+        digits = digits_of(*ends) if found.target == "coefficients" else 2  # in any unit
+        if math.isnan(low):
             what = what if settings.judges == "fixed" else what.replace("Estimated human", "Judge")
-            lines.append(f"{start}{what}: {said(one.found.estimate)}, no interval: {one.found.reason}.")
+            lines.append(f"{start}{what}: {said(value, digits)}, no interval: {one.found.reason}.")
             continue
         annotators = [] if settings.gold is not None else [_annotators(found.humans, settings.raters)]
         items = "these" if settings.population == "finite" else "items like these"
         rests_on = "; ".join([
             *annotators, f"{items} {one.n_all:,}{' items' if items == 'these' else ''}", f"{one.n:,} human-labelled",
         ])  # fmt: skip
-        number = estimated(one.found.estimate, one.found.low, one.found.high)
+        number = estimated(value, low, high, digits)
         if settings.judges == "random":
             lines.append(f"{start}{_judges_like_these(one, found, number)}")
             continue
-        lines.append(f"{start}{what}: {number} ({rests_on}). {_baselines(one)}")
+        lines.append(f"{start}{what}: {number} ({rests_on}). {_baselines(one, digits)}")
     return [
         *lines,
         *(contrast_sentence(one, settings.confidence, settings.adjust) for one in found.contrasts),
@@ -91,10 +111,10 @@ def _judges_like_these(one: Any, found: Any, number: str) -> str:
     return f"Judge {what}: {number} (judges like these {len(found.judges)}{ways}; items like these {one.n_all:,})."
 
 
-def _baselines(one: Any) -> str:
+def _baselines(one: Any, digits: int) -> str:
     """The estimates from the judge only and from humans only, and the precision that the judge adds."""
-    only = estimated(one.humans_only.estimate, one.humans_only.low, one.humans_only.high)
-    judge = f"{said(one.judge_only)} ({signed(one.judge_only - one.found.estimate)})"
+    only = estimated(one.humans_only.estimate, one.humans_only.low, one.humans_only.high, digits)
+    judge = f"{said(one.judge_only, digits)} ({signed(one.judge_only - one.found.estimate, digits)})"
     if one.equivalent_labels is None:
         added = ""
     elif one.equivalent_labels >= 1:
@@ -402,8 +422,9 @@ def plan_lines(found: Any) -> list[str]:
 
 def _goal(settings: Any) -> str:
     if settings.difference is not None:
-        return f"A difference of {settings.difference:g} with power {settings.power:g}"
-    return f"Half-width {settings.half_width:g}"
+        averaged = "" if settings.pilot is None else ", averaged over the pilot's uncertainty,"
+        return f"A difference of {settings.difference:g} with power {settings.power:g}{averaged}"
+    return f"Half-width {settings.half_width:g} on average"
 
 
 def _requirement(row: Mapping[str, Any]) -> str:
@@ -414,7 +435,15 @@ def _requirement(row: Mapping[str, Any]) -> str:
         if row["humans_only"] is None
         else f"{row['humans_only']:,} without the judge (cost {row['cost_humans_only']:,.0f})"
     )
-    return f"requires {row['n']:,} human-labelled items (cost {row['cost']:,.0f}); {only}"
+    return f"requires {row['n']:,} human-labelled items ({_range_of_items(row)}cost {row['cost']:,.0f}); {only}"
+
+
+def _range_of_items(row: Mapping[str, Any]) -> str:
+    """The 80% range of the number of items with a pilot; empty without."""
+    if row["n_low"] is None:
+        return ""
+    ends = f"{row['n_low']:,} or more" if row["n_high"] is None else f"{row['n_low']:,}–{row['n_high']:,}"
+    return f"80% range: {ends}; "
 
 
 def uneven_repeats(judge: str, on: float, off: float) -> str:

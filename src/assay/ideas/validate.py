@@ -467,15 +467,22 @@ class _MeasureComparison:
     def verdicts(self, ceiling: Ceiling, p: Floats) -> dict[str, MeasureVerdict]:
         """The verdict on each measure with a row."""
         holm = adjust_p(p[self.shown], "holm")
+        # A measure that ranks all pairs as a baseline does, as "words" does, is not compared with itself.
+        same = {i: [j for j in self.baselines if self._same_order(i, j)] for i in self.shown}
+        others = {
+            i: [(self.measures[j].name, self.influences[j]) for j in self.baselines if j not in same[i]]
+            for i in self.shown
+        }
+        each = {i: replace(self.influences[i], value=float(self.rho[i] - self.shift[i])) for i in self.shown}
+        # The best of many measures is not valid by chance: these tests are adjusted for their number as well.
+        beats = [max((self.inference.p_above(each[i].plus(one, -1.0)) for _, one in others[i]), default=0.0)
+                 for i in self.shown]  # fmt: skip
+        above = [self.inference.p_above(each[i].plus(ceiling.mind, -MOST)) for i in self.shown]
+        levels = [_holm_levels(np.array(beats)), _holm_levels(np.maximum(beats, above))]
         found = {}
-        for i, adjusted in zip(self.shown, holm.tolist(), strict=True):
-            one = self.measures[i]
-            # A measure that ranks all pairs as a baseline does, as "words" does, is not compared with itself.
-            same = [j for j in self.baselines if self._same_order(i, j)]
-            baselines = [(self.measures[j].name, self.influences[j]) for j in self.baselines if j not in same]
-            of = replace(self.influences[i], value=float(self.rho[i] - self.shift[i]))
-            verdict = decide(of, adjusted, baselines, ceiling, self.inference, len(self.member))
-            found[one.name] = verdict.of_baseline(self.measures[same[0]].name) if same else verdict
+        for i, adjusted, *at in zip(self.shown, holm.tolist(), *levels, strict=True):
+            verdict = decide(each[i], adjusted, others[i], ceiling, self.inference, len(self.member), (at[0], at[1]))
+            found[self.measures[i].name] = verdict.of_baseline(self.measures[same[i][0]].name) if same[i] else verdict
         return found
 
     def _same_order(self, i: int, j: int) -> bool:
@@ -694,6 +701,12 @@ def _sort_rows(rows: list[Row], ceilings: list[Row]) -> tuple[pl.DataFrame, tupl
     return pl.DataFrame([row for row, _ in rows], schema=schema).select(columns), tuple(one for _, one in rows)
 
 
+def _holm_levels(p: Floats) -> list[float]:
+    """The level of each test at which Holm's adjustment of all of them rejects it; a p-value of NaN is 1."""
+    known = np.where(np.isfinite(p), np.maximum(p, 1e-300), 1.0)
+    return [float(one) for one in ALPHA * known / adjust_p(known, "holm")]
+
+
 # -- the verdict on a measure ----------------------------------------------------------------------
 # A measure is *valid* if three tests are significant: the permutation test of its texts within documents, the
 # comparison
@@ -746,10 +759,17 @@ class TextInference:
         found = self.robin.variance(of) if variance is None else variance
         return _t_estimate(of.value, math.sqrt(found.total), found.df, self.confidence)
 
-    def lower(self, of: Influence) -> float:
+    def lower(self, of: Influence, level: float = ALPHA) -> float:
         """The one-sided lower limit of a contrast; the value itself without variance."""
         found = self.robin.variance(of)
-        return of.value - float(stdtrit(found.df, 1 - ALPHA)) * math.sqrt(found.total)
+        return of.value - float(stdtrit(found.df, 1 - level)) * math.sqrt(found.total)
+
+    def p_above(self, of: Influence) -> float:
+        """The one-sided p-value of a contrast that is not above 0; without variance 0 or 1."""
+        found = self.robin.variance(of)
+        if not found.total > 0:
+            return float(of.value <= 0)
+        return float(stdtr(found.df, -of.value / math.sqrt(found.total)))
 
 
 def _t_estimate(value: float, error: float, df: float, confidence: float) -> Estimate:
@@ -912,7 +932,7 @@ class MeasureVerdict:
 
 def decide(
     of: Influence, p: float, baselines: Sequence[tuple[str, Influence]], ceiling: Ceiling, inference: TextInference,
-    n_choices: int,
+    n_choices: int, levels: tuple[float, float] = (ALPHA, ALPHA),
 ) -> MeasureVerdict:  # fmt: skip
     """The verdict of one measure.
 
@@ -924,6 +944,8 @@ def decide(
         Of the permutation test, adjusted for the number of measures.
     baselines : sequence of (name, Influence)
         Baseline measures, without this measure itself.
+    levels : (float, float)
+        One-sided levels of the comparison with baselines, and with 80% of the ceiling.
     """
     if not math.isfinite(of.value):
         return MeasureVerdict("low", math.nan, 1.0, constant=True)
@@ -931,21 +953,21 @@ def decide(
     share = of.value / best if best > 0 else math.nan
     if not ceiling.demonstrated:
         return MeasureVerdict("not_testable", share, p)
-    beaten_by = tuple(name for name, one in baselines if not inference.lower(of.plus(one, -1.0)) > 0)
+    beaten_by = tuple(name for name, one in baselines if not inference.lower(of.plus(one, -1.0), levels[0]) > 0)
     if p <= ALPHA and not beaten_by:
         whole = of.plus(ceiling.mind, -MOST)
-        if inference.lower(whole) > 0:
+        if inference.lower(whole, levels[1]) > 0:
             return MeasureVerdict("valid", share, p)
         if inference.lower(whole.times(-1.0)) > 0:
             return MeasureVerdict("partly_valid", share, p)
-        needed = numbers_needed([whole.times(np.sign(whole.value))], inference, ceiling, n_choices)
+        needed = numbers_needed([whole.times(np.sign(whole.value))], inference, ceiling, n_choices, levels[1])
         return MeasureVerdict("partly_valid_undecided", share, p, needed=needed)
     half = of.times(-1.0).plus(ceiling.mind, HALF)
     if p > ALPHA and inference.lower(half) > 0:
         return MeasureVerdict("low", share, p, beaten_by)
     more = [of.plus(one, -1.0) for name, one in baselines if name in beaten_by]
     # The hardest of the tests against permutation and baselines decides, or the test of at most half of the ceiling.
-    needed = numbers_needed([of, *more], inference, ceiling, n_choices)
+    needed = numbers_needed([of, *more], inference, ceiling, n_choices, levels[0])
     if p > ALPHA:
         # A measure that is better than permuted texts is not low: the number must be too small to demonstrate that.
         better = numbers_needed([of], inference, ceiling, n_choices)
@@ -955,15 +977,17 @@ def decide(
 
 
 def numbers_needed(
-    contrasts: Sequence[Influence], inference: TextInference, ceiling: Ceiling, n_choices: int
+    contrasts: Sequence[Influence], inference: TextInference, ceiling: Ceiling, n_choices: int, level: float = ALPHA
 ) -> FurtherData:
     """Further texts, or judgments, with which each of these contrasts is significantly above 0 with 80% power."""
-    found = [_numbers_for_one(one, inference.robin, ceiling.again.estimate, n_choices) for one in contrasts]
+    found = [_numbers_for_one(one, inference.robin, ceiling.again.estimate, n_choices, level) for one in contrasts]
     texts, judgments = ([getattr(one, name) for one in found] for name in ("texts", "judgments"))
     return FurtherData(*(None if None in some else max(some) for some in (texts, judgments)))
 
 
-def _numbers_for_one(of: Influence, robin: RoundRobin, again: float, n_choices: int) -> FurtherData:
+def _numbers_for_one(
+    of: Influence, robin: RoundRobin, again: float, n_choices: int, level: float = ALPHA
+) -> FurtherData:
     """The numbers for one contrast."""
     parts = robin.variance(of)
     texts, documents = float(parts.texts.mean()), len(parts.texts)
@@ -971,21 +995,22 @@ def _numbers_for_one(of: Influence, robin: RoundRobin, again: float, n_choices: 
         return FurtherData(None, None)
     m = np.arange(math.ceil(texts) + 1, math.ceil(MOST_TIMES * texts) + 1, dtype=float)
     apart = (parts.pair + parts.choice) * texts * (texts - 1) / (m * (m - 1))
-    enough = of.value > _errors_to_show(documents * (m - 1)) * np.sqrt(max(parts.text, 0.0) * texts / m + apart)
+    enough = of.value > _errors_to_show(documents * (m - 1), level) * np.sqrt(max(parts.text, 0.0) * texts / m + apart)
     more_texts = math.ceil(documents * (m[enough][0] - texts)) if enough.any() else None
     times = np.linspace(1.25, MOST_TIMES, 76)
     # More judgments reduce the noise of the ranking, and all its correlations increase by the same factor.
     gain = times / (1 + (times - 1) * again)
     rest = parts.choice / times + (max(parts.text, 0.0) + parts.pair) * gain
-    enough = of.value * np.sqrt(gain) > _errors_to_show(np.full(len(times), documents * (texts - 1))) * np.sqrt(rest)
+    errors = _errors_to_show(np.full(len(times), documents * (texts - 1)), level)
+    enough = of.value * np.sqrt(gain) > errors * np.sqrt(rest)
     more = math.ceil((times[enough][0] - 1) * n_choices) if enough.any() else None
     return FurtherData(more_texts, more)
 
 
-def _errors_to_show(among: Floats) -> Floats:
+def _errors_to_show(among: Floats, level: float) -> Floats:
     """Distance of a contrast from 0, in standard errors, for significance with that power."""
     df = np.array([degrees(int(one)) for one in among])
-    return np.asarray(stdtrit(df, 1 - ALPHA) + stdtrit(df, POWER))
+    return np.asarray(stdtrit(df, 1 - level) + stdtrit(df, POWER))
 
 
 def _below(one: FurtherData, other: FurtherData) -> FurtherData:

@@ -15,9 +15,9 @@ import yaml
 from assay.data.annotations import Annotations
 from assay.data.columns import to_polars
 from assay.data.scales import Scale
-from assay.errors import DesignError, listing
-from assay.judging.functions import Evaluator
-from assay.judging.open_study import FUNCTION, open_study
+from assay.errors import ChangedStudyError, DesignError, StudyError, listing
+from assay.judging.functions import FUNCTION, Evaluator
+from assay.judging.open_study import open_study
 from assay.judging.services.providers import PROVIDERS
 from assay.study.items import canonical
 
@@ -53,7 +53,7 @@ def ask(
         By the annotator's name: ``"provider:model"`` (``"openai:gpt-5-mini"``), a dict with any keys of a judge in
         study.yaml, or a function of a row. A function gives a label, a number, a dict with ``label``, ``score`` or
         ``value`` and perhaps ``reasoning``, or an object with an attribute ``value`` or ``score``; None is a missing
-        label. It can be ``async``.
+        label, which is not requested again. It can be ``async``.
     question : str
         The question about each item.
     scale : str, list of str or Scale
@@ -104,6 +104,12 @@ def ask(
     >>> sorted(labels.labels["label"].to_list())
     [1, 5]
     """
+    if not isinstance(question, str):
+        raise DesignError(
+            f"question is one text; got a {type(question).__name__}. For several questions, write them to a study.yaml "
+            "and use assay.open_study(folder).ask({'name': function})",
+            option="question",
+        )
     if not judges:
         raise DesignError("ask needs at least one judge: {'gpt': 'openai:gpt-5-mini'}")
     folder = Path(cache)
@@ -120,11 +126,31 @@ def ask(
     folder.mkdir(parents=True, exist_ok=True)
     frame.write_parquet(folder / _ITEMS)
     (folder / "study.yaml").write_text(yaml.safe_dump(content, sort_keys=False, allow_unicode=True), encoding="utf-8")
-    study = open_study(folder)
-    done = study.ask(functions, changed="new-version", progress=progress)
+    try:
+        study = open_study(folder)
+        done = study.ask(functions, changed="new-version", progress=progress)
+    except ChangedStudyError:
+        raise
+    except StudyError as error:
+        raise StudyError(_said_of_options(str(error), list(judges))) from None
     if progress and (done.missing or done.failed):
         print(done.summary(), file=sys.stderr)  # also without a terminal: the table has only the labels
     return study.labels()
+
+
+_PLACE = re.compile(r"^.*study\.yaml, line \d+, (questions|judges|limits)(?:\[(\d+)\])?\.?([\w.\[\]]*)")
+
+
+def _said_of_options(said: str, judges: Sequence[str]) -> str:
+    """An error about the study that ask has written, in words of its options."""
+
+    def option(found: re.Match[str]) -> str:
+        part, number, key = found.groups()
+        if part == "judges" and number is not None and int(number) < len(judges):
+            return f"judge '{judges[int(number)]}'" + (f", {key}" if key else "")
+        return "question" if key == "text" else key or "question"
+
+    return re.sub(r"^.*study\.yaml: ", "", _PLACE.sub(option, said))
 
 
 def _spec(scale: str | Sequence[str] | Scale) -> Any:

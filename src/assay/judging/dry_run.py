@@ -12,6 +12,7 @@ import yaml
 
 from assay.errors import JudgeError, StudyError, listing, unknown
 from assay.judging import words
+from assay.judging.functions import FUNCTION
 from assay.judging.plan import Plan, plan_study
 from assay.judging.services.client import expected_tokens, pricer
 from assay.judging.services.http import Provider, Request, fingerprint, keepable, not_sent, sharing_key
@@ -191,11 +192,13 @@ def _later(study: Study) -> str:
 def _share_of_calls(plan: Plan, judge: Judge) -> float:
     """The share of the answers that need a separate call: questions with the same request share one."""
     row = PROVIDERS.find(judge.provider)
-    if row is None or row.format is None or len(plan.questions) <= 1:
+    of_row = judge.provider == "python" and (judge.model or "").startswith(FUNCTION)
+    if row is None or (row.format is None and not of_row) or len(plan.questions) <= 1:
         return 1.0
     name = next((claim.item.name for claim in work.sample(plan.store, judge.name, 1)), None)
     claims = [] if name is None else work.item_claims(plan.store, name, [judge.name])
-    calls = {(one.repeat, canonical(one.condition), *sharing_key(plan.request(one))) for one in claims}
+    asked = [(one.repeat, canonical(one.condition), plan.request(one)) for one in claims]
+    calls = {(*of, *((canonical(dict(r.columns)),) if of_row else sharing_key(r))) for *of, r in asked}
     return len(calls) / len(claims) if claims else 1.0
 
 

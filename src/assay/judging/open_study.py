@@ -19,7 +19,7 @@ from assay.data.annotations import Annotations
 from assay.errors import AssayError, DesignError, JudgeError, StudyError, unknown
 from assay.judging import words
 from assay.judging.dry_run import ItemPart, chosen_judges
-from assay.judging.functions import Evaluator, FunctionOfRow
+from assay.judging.functions import FUNCTION, Evaluator, FunctionOfRow
 from assay.judging.plan import plan_study
 from assay.judging.run import JudgeRun, Progress, Retry, judge_study
 from assay.judging.services.http import Provider
@@ -28,9 +28,6 @@ from assay.study.definition import Study, load_study
 from assay.study.store import work
 from assay.study.store.connection import open_scratch, store_in_use
 from assay.study.store.work import Changed
-
-FUNCTION = "ask:"
-"""How the model of a judge begins that is a function, given with each call."""
 
 
 def open_study(folder: str | Path, *, store: str | None = None) -> OpenStudy:
@@ -103,7 +100,8 @@ class OpenStudy:
         Parameters
         ----------
         functions : dict, optional
-            Functions of a row, by the judge's name, which answer instead of its provider; as for `assay.ask`.
+            Functions of a row, by the judge's name, which answer instead of its provider; as for `assay.ask`. One call
+            answers all questions that show the same columns, and can return a dict of their labels.
         judges : list of str, optional
             Only these.
         retry : {"missing"}, optional
@@ -259,12 +257,15 @@ def _providers(
     own = {one.name: one for one in study.models}
     for name in functions:
         if name not in own:
-            raise DesignError(unknown("judge", name, list(own), "study.yaml"), option="functions", value=name)
+            entry = f"{{name: {name}, provider: python, model: '{FUNCTION}{name}'}}"
+            said = f"{unknown('judge', name, list(own), 'study.yaml')}. For a function, add to its judges: {entry}"
+            raise DesignError(said, option="functions", value=name)
     for one in chosen_judges(study, judges):
         if one.name not in functions and one.provider == "python" and (one.model or "").startswith(FUNCTION):
             raise JudgeError(f"judge '{one.name}' is a function; give it with ask({{'{one.name}': function}})")
     timeout = study.config.limits.timeout
-    return {name: FunctionOfRow(own[name], function, timeout) for name, function in functions.items()}
+    questions = [one.name for one in study.config.questions]
+    return {name: FunctionOfRow(own[name], function, timeout, questions) for name, function in functions.items()}
 
 
 OFTEN = 0.1

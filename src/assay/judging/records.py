@@ -37,7 +37,11 @@ class Recording:
             If the file cannot be written; the content of the store is kept.
         """
         line = dict(request.about) | {"reply": completion.text}
-        line |= {k: v for k, v in vars(completion).items() if k not in ("text", "sent") and v not in (None, (), "")}
+        line |= {
+            k: v
+            for k, v in vars(completion).items()
+            if k not in ("text", "sent", "abstained") and v not in (None, (), "")
+        }
         try:
             with self._path.open("a", encoding="utf-8") as file:
                 file.write(json.dumps(line, ensure_ascii=False) + "\n")
@@ -214,10 +218,14 @@ class Program:
     async def complete(self, request: Request) -> Completion:
         """One call; what goes wrong in it is the item's failure."""
         try:
-            text, reasoning = _reply_of(await asyncio.wait_for(self.run(request), self._timeout))
+            found = await asyncio.wait_for(self.run(request), self._timeout)
+            text, reasoning = _reply_of(found)
         except TimeoutError:
             raise CallFailed("rejected", f"no reply within {self._timeout:g} s") from None
-        return Completion(text, reasoning=reasoning, model=request.model)
+        several = found["label"] if isinstance(found, Mapping) and isinstance(found.get("label"), Mapping) else {}
+        nothing = not text and not isinstance(found, str)
+        abstained = None if nothing else tuple(name for name, label in several.items() if label is None)
+        return Completion(text, reasoning=reasoning, model=request.model, abstained=abstained)
 
     def run(self, request: Request) -> Awaitable[Any]:
         """Return the output of the program."""
@@ -246,11 +254,17 @@ def _reply_of(found: Any) -> tuple[str, str | None]:
     label = found.get("label") if isinstance(found, Mapping) else found
     if label is None:
         return "", reasoning
+    if isinstance(label, Mapping):  # the labels of several questions
+        return json.dumps(label, default=_plain_label), reasoning
     try:
         return json.dumps({"label": label}), reasoning
     except TypeError:
-        number = getattr(label, "item", lambda: str(label))()  # a number of numpy's
-        return json.dumps({"label": number}), reasoning
+        return json.dumps({"label": _plain_label(label)}), reasoning
+
+
+def _plain_label(label: Any) -> Any:
+    """A number of numpy's as Python's; another object as its text."""
+    return getattr(label, "item", lambda: str(label))()
 
 
 class FunctionJudge(Program):

@@ -20,10 +20,12 @@ from typing import Any, Literal, NamedTuple
 
 from assay.errors import AssayError, JudgeError, StudyError
 from assay.judging import words
+from assay.judging.criteria import folded
 from assay.judging.dry_run import ItemPart, chosen_judges, part_asked, providers_of, refuse_what_is_not_sent
+from assay.judging.functions import FunctionOfRow
 from assay.judging.plan import LEFT_TO_PEOPLE, Plan, check_comparisons, plan_study
 from assay.judging.records import Recording
-from assay.judging.responses.replies import CUT_THINKING
+from assay.judging.responses.replies import CUT_THINKING, Reply
 from assay.judging.services.client import (
     PATIENCE,
     Budget,
@@ -512,7 +514,7 @@ class _Run:
         self.counts["reasoning"] += completion.reasoning_out or 0
         about |= _prompt(completion.sent or await provider.sent(request))
         answer = self._build_answer(claim, request, completion, about | {"latency": round(latency, 4)})
-        if answer.label is not None or (answer.reason or "").startswith(LEFT_TO_PEOPLE):
+        if answer.label is not None or answer.reason == ABSTAINED or (answer.reason or "").startswith(LEFT_TO_PEOPLE):
             health.note_readable()
         else:
             health.note_unreadable(answer.reason or "", again=claim.unread is not None)
@@ -526,9 +528,10 @@ class _Run:
     async def _complete(self, endpoint: Endpoint, claim: Claim, request: Request) -> tuple[Completion, float]:
         """Make one call; questions with the same request about an item share one, and the first of them pays it."""
         provider = self.providers[claim.annotator]
-        if not isinstance(provider, Service) or len(self.plan.questions) == 1:
+        if not isinstance(provider, Service | FunctionOfRow) or len(self.plan.questions) == 1:
             return await endpoint.call(provider, request)
-        call = (claim.annotator, claim.item.name, claim.repeat, canonical(claim.condition), *sharing_key(request))
+        key = sharing_key(request) if isinstance(provider, Service) else (canonical(dict(request.columns)),)
+        call = (claim.annotator, claim.item.name, claim.repeat, canonical(claim.condition), *key)
         shared = self.shared.get(call)
         if shared is not None and claim.question not in shared.questions:
             shared.questions.add(claim.question)
@@ -607,11 +610,20 @@ class _Run:
         )
 
 
+ABSTAINED = "the judge gives no label"
+"""Reason for a missing label of a program that returns None."""
+
+_FINAL = (CUT_THINKING, ABSTAINED)
+"""Reasons after which a further call ends in the same way."""
+
+
 def build_answer(plan: Plan, claim: Claim, completion: Completion, about: dict[str, Any], cost: float | None) -> Answer:
     """Return the answer of a response, with its details."""
     way = plan.way(claim)
     asked = plan.questions[claim.question].definition
-    reply = way.read(completion.text, completion.finish, asked.marked_text(claim.item.fields))
+    abstained = completion.abstained is None or folded(asked.name) in map(folded, completion.abstained)
+    source = asked.marked_text(claim.item.fields)
+    reply = Reply(None, ABSTAINED) if abstained else way.read(completion.text, completion.finish, source)
     kept = about | {
         "reply": completion.text,
         "reasoning": completion.reasoning or reply.reasoning,
@@ -636,7 +648,7 @@ def build_answer(plan: Plan, claim: Claim, completion: Completion, about: dict[s
     if label is None:
         # A second reply that cannot be read is the last: better no label than a wrong one. Nothing is sent again that
         # ends in the same way: a refusal of the service, a filter, reasoning that uses up max_tokens.
-        again = claim.unread is None and completion.finish not in ("refusal", "filtered") and reason != CUT_THINKING
+        again = claim.unread is None and completion.finish not in ("refusal", "filtered") and reason not in _FINAL
         reason = f"{reason} ({completion.why})" if completion.why and completion.finish != "length" else reason
         return Answer("unreadable" if again else "missing", reason=reason, **kept)
     rule = plan.routes.get(claim.annotator)

@@ -18,7 +18,8 @@ from numpy.typing import NDArray
 
 from assay.data.annotations import Annotations
 from assay.data.columns import natural
-from assay.data.sides import side_names
+from assay.data.structure.orders import numbers_of, order_of
+from assay.data.structure.sides import side_names
 from assay.errors import DesignError, counted, listing, unknown
 from assay.estimation.intervals import Estimate, Estimates, leave_out_variance, without_interval
 from assay.estimation.resampling import estimate_replicates, estimate_sums, resampling_counts
@@ -292,10 +293,11 @@ def weights_of(votes: Votes, settings: RatingSettings) -> Floats | None:
         if changed:
             raise DesignError(f"{changed[0]}=... weights votes by separability; name its column with separability=...")
         return None
-    column, name = votes.columns[settings.separability], settings.separability
-    if not column.dtype.is_numeric():
-        raise DesignError(f"separability='{name}' must be a number for every item; it is {column.dtype}")
-    if missing := column.null_count() + int(column.is_nan().sum()):
+    given, name = votes.columns[settings.separability], settings.separability
+    column = numbers_of(given)
+    if column is None:
+        raise DesignError(f"separability='{name}' must be a number for every item; it is {given.dtype}")
+    if missing := column.null_count() + int(column.is_nan().sum() or 0):
         raise DesignError(f"separability='{name}' must be a number for every item; {_votes_have(missing)} none")
     delta = column.cast(pl.Float64).to_numpy()
     if len(delta) and (most := delta[np.argmax(np.abs(delta))]) and abs(most) > 1:
@@ -481,12 +483,14 @@ def covariate_values(name: str, columns: Sequence[pl.Series]) -> Floats:
     """The covariate of the first output minus that of the second: (votes,)."""
     if columns[0].dtype == pl.String and len(columns) == 2 and name in STYLE:
         columns = [_count(name, column) for column in columns]
+    values = []
     for column in columns:
-        if not column.dtype.is_numeric():
+        numbers = numbers_of(column)
+        if numbers is None:
             raise DesignError(f"covariates='{name}' must be numbers; '{column.name}' is {column.dtype}")
-        if missing := column.null_count() + int(column.is_nan().sum() or 0):
+        if missing := numbers.null_count():
             raise DesignError(f"covariates='{name}' must have a value for every vote; {_votes_have(missing)} none")
-    values = [column.cast(pl.Float64).to_numpy() for column in columns]
+        values.append(numbers.to_numpy())
     if len(values) == 1:
         return np.asarray(values[0])
     first, second = values
@@ -626,7 +630,8 @@ class _EloRuns:
             raise DesignError(
                 f"{_votes_have(column.null_count())} no '{self.settings.order}', the order of the votes; fill it in"
             )
-        return column.rank("dense").to_numpy().argsort(kind="stable").astype(np.int64)
+        places = order_of(column, self.settings.order)
+        return places.rank("dense").to_numpy().argsort(kind="stable").astype(np.int64)
 
     def declared_order(self) -> Floats | None:
         """Ratings from one run through the votes in their order; None without a column of the order."""

@@ -19,7 +19,7 @@ import polars as pl
 
 from assay.data.annotations import Annotations
 from assay.data.chunked.chunks import Chunks
-from assay.data.sides import PAIR_OF
+from assay.data.structure.sides import PAIR_OF
 from assay.errors import DataError, DesignError, counted, unknown
 from assay.estimation.intervals import Estimate, EstimateByRule, Estimates, adjust_p
 from assay.estimation.options import question
@@ -212,19 +212,31 @@ class Leaderboard(Result):
     def summary(self) -> str:
         """Compare each judge's order with the humans', and list the systems of each leaderboard, best first."""
         lines = [*self.headlines()]
-        several = len(self.boards) > 1
-        leads = _clear_leads(self.boards, self.confidence)
-        if not several:
-            leads = [Lead(self.lead, _is_clear(self.lead, self.confidence))]
-        for board, lead in zip(self.boards, leads, strict=True):
-            if several:
+        for board, lead in self._leads():
+            if len(self.boards) > 1:
                 lines.append(f"{words.board_name(board)} ({counted(int(board.counts.sum()), 'vote')}):")
             mine = (pl.col("who") == board.who) & pl.col("group").eq_missing(board.group)
             mine &= pl.col("component").eq_missing(board.component)
             lines += words.board_lines(board, self.rows.filter(mine), lead)
-        lines += words.fit_lines(self.fit)
-        lines += words.covariate_lines(self.coefficients, self.confidence)
-        return "\n".join([*lines, *self.run.closing(intervals=True)])
+        return "\n".join([*lines, *self._closing()])
+
+    def lead_lines(self) -> list[str]:
+        """The same without the systems, for a page that has them in a table; the last line is the signature."""
+        lines = [*self.headlines()]
+        for board, lead in self._leads():
+            of = f"{words.board_name(board)}: " if len(self.boards) > 1 else ""
+            lines += [f"{of}{line}" for line in words.lead_lines(board, lead)]
+        return [*lines, *self._closing()]
+
+    def _leads(self) -> list[tuple[Board, Lead]]:
+        """The lead on each leaderboard."""
+        several = len(self.boards) > 1
+        leads = _clear_leads(self.boards, self.confidence) if several else [_lead(self.lead, self.confidence)]
+        return list(zip(self.boards, leads, strict=True))
+
+    def _closing(self) -> list[str]:
+        lines = [*words.fit_lines(self.fit), *words.covariate_lines(self.coefficients, self.confidence)]
+        return [*lines, *self.run.closing(intervals=True)]
 
     def headlines(self) -> list[str]:
         """One line per judge: whether it orders the systems as humans do."""
@@ -522,6 +534,12 @@ def _is_clear(lead: Estimate, confidence: float) -> bool | None:
     return None if math.isnan(lead.low) else lead.low > 0 and not lead.p() > 1 - confidence
 
 
+def _lead(found: Estimate, confidence: float) -> Lead:
+    """A lead with its p-value, if its interval excludes 0 and its p-value is above the level."""
+    clear = _is_clear(found, confidence)
+    return Lead(found, clear, f" ({p_value(found.p())})" if clear is False and found.low > 0 else "")
+
+
 def _clear_leads(found: Sequence[Board], confidence: float) -> list[Lead]:
     """The lead on each leaderboard, and whether it is significant; Holm-adjusted over the leaderboards of one rater."""
     leads = [board.difference(*board.order[:2].tolist()) for board in found]
@@ -530,7 +548,7 @@ def _clear_leads(found: Sequence[Board], confidence: float) -> list[Lead]:
     found_leads = []
     for lead, mine, one in zip(leads, p.tolist(), who, strict=True):
         if who.count(one) == 1:
-            found_leads.append(Lead(lead, _is_clear(lead, confidence)))
+            found_leads.append(_lead(lead, confidence))
         else:
             clear = None if math.isnan(lead.low) else mine <= 1 - confidence
             found_leads.append(Lead(lead, clear, f" ({p_value(mine)}, Holm)"))

@@ -48,10 +48,11 @@ def leaderboard_parts(found: Leaderboard) -> tuple[Part, ...]:
     return (
         Part(
             f"Ranking of systems by {raters if len(found.raters) == 1 else 'humans and judges'}",
-            tuple(found.summary().splitlines()[:-1]),
+            tuple(line for line in found.lead_lines()[:-1] if not line.startswith("Caution: ")),
             tuple(frames),
             (("Ratings with their intervals", found.plot), *wins),
             tuple(map(str, found.exclusions)),
+            cautions=found.cautions,
         ),
     )
 

@@ -22,8 +22,8 @@ from assay.data.columns import natural
 from assay.data.names import Coded, cell_numbers, factorize, sort_cells
 from assay.data.ratings import cluster_codes
 from assay.data.scales import Preference
-from assay.data.sides import PAIR, PAIR_OF
-from assay.data.vote_sides import as_shown
+from assay.data.structure.sides import PAIR, PAIR_OF
+from assay.data.structure.vote_sides import as_shown
 from assay.errors import DataError, DesignError, counted, listing, unknown
 from assay.estimation.options import IntervalSettings, Method, Settings, option, seed_option
 from assay.estimation.resampling import Units

@@ -92,16 +92,22 @@ def reversals(pairs: pl.DataFrame) -> str:
 
 def board_lines(board: Board, rows: pl.DataFrame, lead: Lead) -> list[str]:
     """The systems of one leaderboard, best first, and the lead of the first."""
-    if board.reason is not None:
-        return [f"No ratings of {listing(board.systems, 4)}: {board.reason}."]
     lines = []
-    for row in rows.iter_rows(named=True):
+    for row in rows.iter_rows(named=True) if board.reason is None else ():
         low, high = row["rank_low"], row["rank_high"]
         rank = "" if low is None else f", rank {low}" if low == high else f", rank {low}–{high}"
         lines.append(
             f"{row['rank']}. {row['system']} {estimated(row['estimate'], row['low'], row['high'], 0)}{rank}, "
             f"won {100 * row['win_rate']:.0f}% of {counted(row['votes'], 'vote')}."
         )
+    return [*lines, *lead_lines(board, lead)]
+
+
+def lead_lines(board: Board, lead: Lead) -> list[str]:
+    """The lead of the first system of one leaderboard, or why it has no ratings."""
+    if board.reason is not None:
+        return [f"No ratings of {listing(board.systems, 4)}: {board.reason}."]
+    lines = []
     first, second = (board.systems[i] for i in board.order[:2].tolist())
     found = lead.found
     if abs(found.estimate) <= board.tolerance:

@@ -141,7 +141,10 @@ def test_domains(labels: Annotations | Chunks, judge: str, settings: AltTestBySe
     labels = labels.in_memory("the alternative annotator test by domain")
     tests: dict[str, AltTest] = {}
     untested: dict[str, str] = {}
+    of_condition = labels.column_name(by) in labels.conditions
     for value, part in labels.split(by):
+        if value is None and of_condition:
+            continue  # labels without the condition are in every domain
         name = str(value)
         try:
             table = AltTestTable.of(part, each)
@@ -152,12 +155,14 @@ def test_domains(labels: Annotations | Chunks, judge: str, settings: AltTestBySe
             untested[name] = str(problem)
             continue
         tests[name] = wrap(found, domain=f"{by}={name}")
-    if not tests and by == "criterion" and judge in labels.judges:
+    if not tests and by == "criterion" and labels.humans and judge in labels.judges:
         asked = [labels.where(annotator=[*who]).criteria for who in (labels.humans, [judge])]
         if {*asked[0]}.isdisjoint(asked[1]):
             raise DesignError(words.no_common_criterion(judge, *asked))
     if not tests:
-        raise DesignError(f"no {by} can be tested; {next(iter(untested))}: {next(iter(untested.values()))}")
+        name, why = next(iter(untested.items()))
+        one = f"no {by}" if by == "criterion" else f"no value of '{by}'"
+        raise DesignError(f"{one} can be tested; {name}: {why}")
     if correction == "across":
         tests = _correct_domains(tests)
     return AltTestBy(judge, by, tests, correction, untested, _run(settings, labels, judge, tests, untested))

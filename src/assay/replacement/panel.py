@@ -24,8 +24,8 @@ from assay.data.columns import Reading
 from assay.data.names import NameParts, Names, common_suffix, factorize, stems
 from assay.data.ratings import Ratings
 from assay.data.scales import Label, Preference, Scale
-from assay.data.sides import PAIR_OF
 from assay.data.structure.groups import LEAST_HELD, copied_items
+from assay.data.structure.sides import PAIR_OF
 from assay.errors import DataError, DesignError, listing, unknown, unknown_judge
 from assay.estimation.intervals import Estimate, missing
 from assay.estimation.options import IntervalSettings, Limits, Method, Settings, option, short

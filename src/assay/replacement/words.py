@@ -561,13 +561,16 @@ def domains_summary(found: AltTestBy) -> str:
     ]
     for name, test in found.tests.items():
         rho = test.advantage_probability
-        lines.append(
-            f"  {name}: {test.verdict_text}; ω = {said(test.winning_rate)}, ρ = "
-            f"{estimated(rho.estimate, rho.low, rho.high)}, {counted(test.n_items, 'item')}."
-        )
+        line = f"  {name}: {test.verdict_text}" + (f": {reason_text(test, test.reason)}" if test.reason else "")
+        if test.n_annotators:
+            ratio = f"ρ = {estimated(rho.estimate, rho.low, rho.high)}"
+            line += f"; ω = {said(test.winning_rate)}, {ratio}, {counted(test.n_items, 'item')}"
+        lines.append(f"{line}.")
         lines += [f"    Limits of the verdict: {one}." for one in limitations(test)]
         lines += [f"    excluded: {one}." for one in test.exclusions]
     lines += [f"  {name}: not tested: {why}" for name, why in found.untested.items()]
+    if any(test.reason == "too_few_items_per_annotator" and not test.n_annotators for test in found.tests.values()):
+        lines.append(f"To test {several} of fewer items, lower min_items=..., or test all items together.")
     return "\n".join([*lines, found.signature])
 
 

@@ -27,6 +27,7 @@ from assay.data.scales import Label, Scale
 from assay.data.structure.cells import ColumnView
 from assay.data.structure.dependence import dependence
 from assay.data.structure.groups import item_groups
+from assay.data.structure.orders import order_of
 from assay.errors import DataError, DesignError, counted, listing, unknown
 from assay.estimation.options import Settings, level_option, option, seed_option
 from assay.estimation.result import Exclusion
@@ -240,7 +241,10 @@ def gather_texts(
         return Texts(tuple(names), split, at, 0 * at, np.array([len(one) for one in split])), left, notes
     assert owner is not None
     by = settings.starts or settings.order
-    order = None if by is None else {n: items[_check_column(items, by)][place[n]] for n in names}
+    cells = None if by is None else items[_check_column(items, by)].gather([place[n] for n in names])
+    if cells is not None and settings.starts is None:
+        cells = order_of(cells, by or "")
+    order = None if cells is None else dict(zip(names, cells, strict=True))
     if settings.starts is None:
         notes.append(
             "a document's sentences are divided among its items into equal numbers of words, in the order of "

@@ -26,11 +26,10 @@ from assay.estimates.drift import JUDGE, DriftSettings, drift
 from assay.estimation.intervals import Estimate
 from assay.estimation.options import Settings, option, question_alone
 from assay.estimation.result import Result, Run, fingerprint_with
-from assay.reading import columns_of_judges, filter_labels, read
+from assay.reading import columns_of_judges, read_where
 from assay.replacement.alt_test import AltTest, alt_test
 from assay.replacement.page import card
 from assay.replacement.panel import AltTestSettings
-from assay.replacement.words import evidence, limitations, verdict_line
 from assay.reporting.page import GATE_MARK
 from assay.verdict import words
 from assay.verdict.preregistration import before_verdict, study_plan
@@ -326,7 +325,6 @@ def _files(policy: Mapping[str, Any]) -> list[Any]:
 def _read(source: str | os.PathLike[str] | Sequence[str], policy: Mapping[str, Any]) -> Annotations:
     """Read the labels of a file or study, or of several files of the same items, with the options of the policy."""
     options = dict(policy.get("read", {}))
-    conditions = _conditions(options.pop("where", ()))
     files = [source] if isinstance(source, str | os.PathLike) else [*source]
     for file in files:
         if not Path(file).exists():
@@ -337,25 +335,12 @@ def _read(source: str | os.PathLike[str] | Sequence[str], policy: Mapping[str, A
         # A run without people can be checked for drift; a verdict on it is an error.
         options["columns"] = columns
     try:
-        labels = read(files[0] if len(files) == 1 else files, **options)
-        for condition in conditions:
-            labels = filter_labels(labels, condition)
+        labels = read_where(files[0] if len(files) == 1 else files, options)
     except TypeError as error:
         raise DesignError(f"[read] of the policy: {error}") from None
     except AssayError as error:
         raise DesignError(_error_words(error, "read")) from error
     return labels
-
-
-def _conditions(where: Any) -> list[str]:
-    """Each ``COLUMN=VALUE`` of ``where``, which is one, a list of them, or a table of columns and values."""
-    if isinstance(where, Mapping):
-        several = ((name, value if isinstance(value, list) else [value]) for name, value in where.items())
-        return [f"{name}={','.join(map(str, values))}" for name, values in several]
-    conditions = [where] if isinstance(where, str) or not isinstance(where, Sequence) else [*where]
-    if not all(isinstance(one, str) for one in conditions):
-        raise DesignError("where in [read] of the policy must be 'COLUMN=VALUE', or a list of such texts")
-    return conditions
 
 
 def _checks(
@@ -424,12 +409,9 @@ def _verdicts(policy: Mapping[str, Any], labels: Annotations) -> tuple[list[Gate
             else "undecided"
         )  # fmt: skip
         name = "verdict" if criterion is None else f"verdict of {criterion}"
-        limits = [f"Limits of the verdict: {one}." for one in limitations(test)]
-        found = " ".join([verdict_line(test), *evidence(test), *limits])
         advice = "" if status == "pass" else " ".join(shown.advice.split())
-        checks.append(
-            GateCheck(name, status, found, advice, test.agreement_ratio, test.n_items, "agreement_ratio", test)
-        )
+        said, ratio = words.verdict_check(test), test.agreement_ratio
+        checks.append(GateCheck(name, status, said, advice, ratio, test.n_items, "agreement_ratio", test))
     return checks, first
 
 
@@ -495,7 +477,9 @@ def _estimate_checks(
         if one.label in (None, of) and {one.first, one.second} & slices:
             about = f"{name}: {one.first} − {one.second}"
             checks.append(_bound_check(about, of, one.found, (one.n, one.n_all), pairs, shares=shares))
-    return checks
+    # The cautions are of the whole estimate: its first check states them.
+    said = " ".join(f"Caution: {caution}" for caution in found.cautions)
+    return [replace(one, words=f"{one.words} {said}".strip()) if k == 0 else one for k, one in enumerate(checks)]
 
 
 def _quantity(found: CorrectedEstimate, wanted: Mapping[str, Any]) -> str:

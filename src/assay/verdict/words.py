@@ -11,8 +11,10 @@ from dataclasses import replace
 
 from assay.errors import counted, listing
 from assay.estimation.intervals import Estimate
+from assay.replacement.alt_test import AltTest
+from assay.replacement.words import evidence, limitations, verdict_line
 from assay.reporting.page import Card
-from assay.reporting.tables import decimals, estimated, interval, p_value, said, signed
+from assay.reporting.tables import decimals, digits_of, estimated, interval, p_value, said, signed
 from assay.verdict.cells import DIMENSIONS, TOWARD, Boundaries, CardRow, Dimension
 from assay.verdict.probe_calls import CALLED, CalledMeasure
 from assay.verdict.probe_measures import WANTED, CalledProbe, Probe, ProbeRow, responses_needed
@@ -457,10 +459,17 @@ def more_anchors(n: int) -> str:
     return f"About {n:,} anchor items are needed for a conclusive check."
 
 
+def verdict_check(test: AltTest) -> str:
+    """Return a verdict with its tests, and what *Replace* does not cover."""
+    limits = [f"Limits of the verdict: {one}." for one in limitations(test)]
+    return " ".join([verdict_line(test), *evidence(test), *limits])
+
+
 def estimate_check(quantity: str, one: Estimate, bounds: Iterable[tuple[str, float]]) -> str:
     """A corrected estimate and the bounds of the policy."""
     required = " and ".join(f"{what} {bound:g}" for what, bound in bounds)
-    return f"{quantity} {one.estimate:.3f} {interval(one.low, one.high, 3)}; required: {required}."
+    digits = max(digits_of(one.low, one.high), 3)  # a coefficient is in any unit
+    return f"{quantity} {estimated(one.estimate, one.low, one.high, digits)}; required: {required}."
 
 
 def more_labels(n: int | None) -> str:

@@ -10,6 +10,7 @@ import polars as pl
 import pytest
 
 import assay
+from assay.cli.labels import command_for
 from assay.data.formats import FormatSettings
 from assay.data.formats.platforms import intake, paths
 from assay.errors import DataError, DesignError
@@ -238,6 +239,49 @@ def test_read_promptfoo_graders(put, answers, excluded, shape):
     assert labels.items.select("document", "system", "output").row(0) == ("k0", "m1", "because")
     verdicts = assay.read(path, value="pass", criteria=["tone", "tone 2"])
     assert answers(verdicts, "criterion", "label") == {("tone", "true"), ("tone 2", "false")}
+
+
+def rated(kinds: dict[str, float], human: float = 1.0, n: int = 30):
+    """Outputs of which people rated two of three, with some model-graded assertions."""
+    return [
+        outcome(k, "m1", *(component(kind, round(score * (k % 3) / 2, 2)) for kind, score in kinds.items()),
+                *([component("human", human * (k % 2))] if k % 3 else []))
+        for k in range(n)
+    ]  # fmt: skip
+
+
+def test_read_promptfoo_compares_human_ratings_with_the_only_graded_assertion(put):
+    labels = assay.read(put("results.json", {"evalId": "e", "results": {"results": rated({"g-eval": 0.9})}}))
+    assert (labels.criteria, labels.n_items, labels.humans) == (("g-eval",), 30, ("promptfoo user",))
+    assert labels.labels.filter(annotator="promptfoo user")["criterion"].unique().to_list() == ["g-eval"]
+    said = "human ratings are of whole outputs, and are compared with the assertion 'g-eval'"
+    assert said in labels.reading.notes
+    supported = {one.name: one.supported for one in assay.look(labels.reading.source).analyses}
+    assert supported["agreement"]
+    assert supported["corrected_estimates"]
+
+
+def test_read_promptfoo_asks_which_of_several_assertions_people_rated(put):
+    path = put("results.json", {"evalId": "e", "results": {"results": rated({"g-eval": 0.9, "factuality": 1})}})
+    labels = assay.read(path)
+    assert labels.criteria == ("factuality", "g-eval", "human")
+    (note,) = (one for one in labels.reading.notes if "whole outputs" in one)
+    assert note.endswith("to compare them with one of these, set criteria=['g-eval', 'human']")
+    look = assay.look(path)
+    supported = {one.name: (one.supported, one.reason) for one in look.analyses}
+    assert not supported["agreement"][0]
+    assert supported["corrected_estimates"] == (False, "no_common_criterion")
+    assert command_for(look, [str(path)]) is None
+    chosen = assay.read(path, criteria=["factuality", "human"])
+    assert (chosen.criteria, chosen.humans) == (("factuality",), ("promptfoo user",))
+    alone = assay.read(path, criteria=["factuality"])
+    assert alone.humans == ()
+
+
+def test_read_promptfoo_keeps_human_ratings_on_another_scale_apart(put):
+    path = put("results.json", {"evalId": "e", "results": {"results": rated({"g-eval": 0.9}, human=5)}})
+    assert assay.read(path).criteria == ("g-eval", "human")
+    assert assay.read(path, value="pass").criteria == ("g-eval",)
 
 
 def test_read_promptfoo_repeats(put, answers):
@@ -643,6 +687,8 @@ def test_read_inspect_and_promptfoo_notes(put, tmp_path):
     graders = assay.read(path, item="key")
     assert said_of(graders) == (
         (
+            "human ratings are of whole outputs: a separate criterion, because tone, tone 2 are model-graded; to "
+            "compare them with one of these, set criteria=['tone', 'human']",
             "Assumed scale interval (all labels are equal). If wrong, set scale=...",
             "2 items without a label",
         ),

@@ -127,6 +127,67 @@ def test_read_arena_numbers_votes_and_names_voters():
     )
 
 
+def battles(n: int = 120) -> pl.DataFrame:
+    """Battles of three systems, of which Teak wins most, by one person a battle."""
+    pairs = [("Teak 2", "oak"), ("oak", "ash"), ("ash", "Teak 2")]
+    won = ["model_a" if k % 5 else "tie" if k % 2 else "model_b" for k in range(n)]
+    return pl.DataFrame({
+        "question_id": [f"q{k // 3}" for k in range(n)], "model_a": [pairs[k % 3][0] for k in range(n)],
+        "model_b": [pairs[k % 3][1] for k in range(n)], "judge": [f"p{k % 4}" for k in range(n)], "winner": won,
+    })  # fmt: skip
+
+
+@pytest.mark.parametrize("word", ["modelA", "Model A", "model-a", "MODEL_A ", "(a)", "Response A", "[[A]]"])
+def test_read_recognizes_spellings_of_a_side(word):
+    plain = battles()
+    spelled = plain.with_columns(pl.col("winner").replace({"model_a": word}))
+    read = [assay.read(one, judges=["p0"]) for one in (plain, spelled)]
+    assert read[1].labels.equals(read[0].labels)
+    assert read[1].reading.exclusions == ()
+
+
+def test_read_recognizes_spellings_of_a_system():
+    plain = battles()
+    name = pl.when(pl.col("winner") == "model_a").then(pl.col("model_a").str.replace("Teak 2", "teak_2"))
+    named = plain.with_columns(winner=name.otherwise("winner"))
+    assert assay.read(named, judges=["p0"]).labels.equals(assay.read(plain, judges=["p0"]).labels)
+    # Names that differ only in such a sign are two systems.
+    close = battles().with_columns(pl.col("model_a", "model_b").replace({"oak": "t.2", "Teak 2": "t2"}))
+    with pytest.raises(DataError, match=r"'winner' names no winner in 40 rows \('t-2'\)"):
+        assay.read(close.with_columns(winner=pl.when(pl.arange(120) % 3 == 0).then(pl.lit("t-2")).otherwise("winner")))
+
+
+def test_read_refuses_winners_of_unknown_meaning_beyond_a_few():
+    few, many = (
+        battles().with_columns(winner=pl.when(pl.arange(120) < n).then(pl.lit("unsure")).otherwise("winner"))
+        for n in (6, 7)
+    )
+    (gone,) = assay.read(few, judges=["p0"]).reading.exclusions
+    assert str(gone) == "6 rows: winner names neither model_a, model_b nor a tie ('unsure')"
+    with pytest.raises(DataError, match=r"names no winner in 7 rows \('unsure'\); .* leave the cells of missing votes"):
+        assay.read(many, judges=["p0"])
+    empty = many.with_columns(pl.col("winner").replace({"unsure": "N/A"}))
+    (gone,) = assay.read(empty, judges=["p0"]).reading.exclusions
+    assert str(gone) == "7 rows: winner names neither model_a, model_b nor a tie"
+
+
+def test_read_excludes_battles_of_a_system_with_itself():
+    twice = battles().with_columns(model_b=pl.when(pl.arange(120) < 9).then("model_a").otherwise("model_b"))
+    read = assay.read(twice, judges=["p0"])
+    assert [str(one) for one in read.reading.exclusions] == ["9 rows: compares a system with itself"]
+    assert read.labels.equals(assay.read(battles()[9:], judges=["p0"]).labels)
+
+
+def test_read_counts_votes_that_equal_an_earlier_row():
+    read = assay.read(pl.concat([battles(), battles()[:7]]), judges=["p0"])
+    assert "7 votes equal an earlier row in every cell and count as further votes: remove them if they are copies" in (
+        read.reading.notes
+    )
+    other = battles()[:7].with_columns(winner=pl.lit("tie"))
+    notes = assay.read(pl.concat([battles(), other.filter(battles()["winner"][:7] != "tie")])).reading.notes
+    assert not any("every cell" in one for one in notes)
+
+
 def table():
     frame = pl.DataFrame(
         {"item": ["q1", "q2", "q10"], "annotator": ["ann", "gpt", "ann"], "label": [4, 5, 2],
@@ -684,3 +745,58 @@ def test_wide_file_has_the_numbers_of_items_that_a_long_file_and_a_frame_have(tm
     ):  # fmt: skip
         assert dict(found.items.schema) == kinds
         assert found.items["age"].sort().to_list() == wide["age"].to_list()
+
+
+def settings_of_judge(humans: tuple[str, str, str]) -> pl.DataFrame:
+    """Labels of two people, who have these values of style, heat and topic, and of a model under four settings."""
+    rows = [(f"t{k}", who, *humans, str(k % 3 + 1)) for k in range(9) for who in ("ann", "bob")]
+    rows += [
+        (f"t{k}", "gpt-4o", style, heat, "art", str(k % 3 + 1))
+        for k in range(9)
+        for style in ("terse", "chatty")
+        for heat in ("0", "0.7")
+    ]
+    return pl.DataFrame(rows, schema=["text", "rater", "style", "heat", "topic", "score"], orient="row")
+
+
+@pytest.mark.parametrize(
+    ("mark", "missing", "topics"),
+    [
+        ("NA", ["NA"], ("art", None)), ("NA", None, ("NA", "art")), ("not asked", ["not asked"], ("art", None)),
+        ("none", None, ("art", "none")), ("", None, ("art", None)),
+    ],
+)  # fmt: skip
+@pytest.mark.parametrize("as_frame", [False, True])
+def test_missing_word_is_missing_in_conditions_and_other_columns(tmp_path, mark, missing, topics, as_frame):
+    """R writes NA for the settings of people, who labelled without any: choosing a setting keeps them."""
+    frame = settings_of_judge((mark, mark, mark))
+    frame.write_csv(tmp_path / "t.csv")
+    if as_frame:
+        frame = frame.with_columns(pl.col("heat").cast(pl.Float64, strict=False), pl.col("score").cast(pl.Int64))
+        frame = frame.with_columns(pl.when(pl.col("style", "topic") != "").then(pl.col("style", "topic")))
+    labels = assay.read(
+        frame if as_frame else tmp_path / "t.csv", item="text", annotator="rater", label="score", judges=["gpt-4o"],
+        conditions=["style", "heat"], missing=missing, scale="1-5",
+    )  # fmt: skip
+    assert labels.values_of("style") == ("chatty", "terse", None)
+    assert labels.values_of("heat") == (0.0, 0.7, None)
+    assert labels.values_of("topic") == topics
+    one = labels.where(style="terse", heat=0)
+    assert (len(one.humans), len(one)) == (2, 27)
+    if mark and not as_frame:
+        assert any(f"'{mark}' is a missing value in column" in note for note in labels.reading.notes)
+
+
+def test_marks_are_values_with_an_empty_list_of_missing_ones():
+    frame = settings_of_judge(("none", "0", "NA"))
+    labels = assay.read(
+        frame,
+        item="text",
+        annotator="rater",
+        label="score",
+        judges=["gpt-4o"],
+        conditions=["style", "heat"],
+        missing=[],
+    )
+    assert labels.values_of("style") == ("chatty", "none", "terse")
+    assert labels.values_of("topic") == ("NA", "art")

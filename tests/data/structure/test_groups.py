@@ -62,7 +62,7 @@ def test_item_groups_gives_a_reason_for_each_unused_column():
     found = groups_of(
         text=[f"This is the long text of item number {k}, and nobody repeats it." for k in range(n)],  # dialect: kept
         same=["x"] * n, gold_label=[k % 2 for k in range(n)], row=list(range(1, n + 1)),
-        day=[f"{k % 28 + 1} Jan 2026" for k in range(n)], name=[f"n{k}" for k in range(n)],
+        day=[f"{k % 12 + 1}/{5 * k % 12 + 1}/2026" for k in range(n)], name=[f"n{k}" for k in range(n)],
         tags=[["a"]] * n,
     )  # fmt: skip
     assert found.strata == ()
@@ -80,10 +80,10 @@ def test_item_groups_cuts_dates_in_their_order():
     found = groups_of(
         iso=[f"2026-{m:02}-01T09:00" for m in months], american=[f"{m}/15/2026 9:00:00" for m in months],
         german=[f"1.{m}.2026" for m in months], typed=[datetime(2026, m, 1) for m in months],
-        days=[f"{m + 12}/1/2026" for m in months],
+        days=[f"{m + 12}/1/2026" for m in months], words=[f"{m + 12} Nov 2026 9:05 pm" for m in months],
     )  # fmt: skip
     strata = [one for one in found.strata if not one.finer]
-    assert [one.name for one in strata if one.order] == ["iso", "american", "german", "typed", "days"]
+    assert [one.name for one in strata if one.order] == ["iso", "american", "german", "typed", "days", "words"]
     for one in strata:
         assert one.codes.tolist() == sorted(one.codes.tolist()), one.name
         assert len(set(one.codes.tolist())) == 12

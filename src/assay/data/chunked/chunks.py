@@ -25,8 +25,8 @@ from assay.data.chunked.chunk_store import MOST_VALUES, ChunkSource, Contents, F
 from assay.data.columns import NO_LABEL
 from assay.data.names import Coded, Spelling, settle_kinds, unify_spelling
 from assay.data.scales import Label, Scale, parse_scale
-from assay.data.sides import PAIR
 from assay.data.structure.readings import read_call
+from assay.data.structure.sides import PAIR
 from assay.errors import DataError, DesignError, counted, listing, unknown
 from assay.estimation.options import Limits, Settings, option, question
 

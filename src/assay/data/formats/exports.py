@@ -15,7 +15,7 @@ import polars as pl
 from assay.data.annotations import Annotations, Reading
 from assay.data.formats.platforms.label_studio import write_label_studio
 from assay.data.formats.platforms.writing import TITLES, verdicts_of, write_platform
-from assay.data.formats.tables import ITEMS, parse_numeric_columns, write_alt_test, write_hugging_face
+from assay.data.formats.tables import ITEMS, parse_numeric_columns, without_marks, write_alt_test, write_hugging_face
 from assay.errors import DataError, DesignError, counted, listing, unknown
 from assay.estimation.result import Result
 from assay.reporting.page import atomic_write, writable
@@ -139,8 +139,11 @@ def _csv_cells(table: pl.DataFrame) -> pl.DataFrame:
         if column.dtype.is_float() and bool((whole == column).fill_null(column.is_null()).all()):
             table = table.with_columns(whole)  # a column of whole numbers is read as integers
         elif column.dtype == pl.String:
-            back = parse_numeric_columns(table.select(name), leave=())[name]
-            changed = table.filter((back.cast(pl.String) != column) | (column == "") | (column.str.contains("\r")))
+            read, _ = without_marks(table.select(name), (), None, untyped=True)
+            back = parse_numeric_columns(read, leave=())[name]
+            changed = table.filter(
+                back.cast(pl.String).ne_missing(column) | (column == "") | (column.str.contains("\r"))
+            )
             if changed.height:
                 raise DataError(
                     f"column '{name}' contains {changed[name][0]!r}, which would be read back differently from CSV; "

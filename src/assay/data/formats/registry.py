@@ -53,13 +53,13 @@ from assay.data.formats.tables import (
 from assay.data.joining import Match, differ, match_ids, rename_ids
 from assay.data.names import model_names, natural, questions_split, spelling_key, strip_spaces
 from assay.data.scales import Nominal, Preference, Scale
-from assay.data.sides import PAIR_OF
 from assay.data.structure.annotators import of_one
 from assay.data.structure.cells import shared_key
 from assay.data.structure.finder import find_structure
 from assay.data.structure.readings import MOST_READINGS, UnclearTableError, of_several, readings_of, unclear
-from assay.data.structure.role_names import called, plain_name
+from assay.data.structure.role_names import called, loose_criteria, plain_name
 from assay.data.structure.roles import IGNORED, PLACE, ROWS, Choice, Doubt, Layout, Role, Stated, Structure
+from assay.data.structure.sides import PAIR_OF
 from assay.data.values import infer_scale, points_note, valid_as_written, words_of
 from assay.errors import AssayError, DataError, DesignError, counted, listing, unknown
 from assay.estimation.options import hints_of, option
@@ -494,6 +494,9 @@ def annotations_of(rows: Rows, settings: ReadSettings) -> Annotations:
 MOST_REASON = 120
 """Characters of an error that follows an answer."""
 
+_ROWS_NAMED = re.compile(r" \((?:item|rows?) [^()]*\)")
+"""The rows that an error names, which are left out of such an error."""
+
 
 def readings_left(rows: Rows, settings: ReadSettings, error: AssayError) -> tuple[list[str], list[Choice]]:
     """Return all problems of a table, and the readings that the user can choose between.
@@ -526,7 +529,7 @@ def readings_left(rows: Rows, settings: ReadSettings, error: AssayError) -> tupl
                     else:  # this answer leads to an error that another table has to resolve
                         if next_error.option in ("judges", "humans"):
                             continue  # names are no annotators in this reading, so it is not what the table means
-                        why = str(next_error).removeprefix(source)
+                        why = _ROWS_NAMED.sub("", str(next_error).removeprefix(source))
                         why = why if len(why) < MOST_REASON else f"{why[:MOST_REASON]}..."
                         found.append((f"{here} (not yet: {why})", {}))
                 else:
@@ -560,6 +563,7 @@ def table_of(rows: Rows, settings: ReadSettings) -> Annotations:
         check = _numbers_wanted(scale) is not False
         rows, item, annotator, label, criterion = long_rows(rows, settings, check=check)
     leave = (item, annotator, criterion or "criterion", label, "_row")
+    rows = _without_marks(rows, (*leave, "item", "annotator", "kind"), settings)
     if rows.untyped:
         rows = typed(rows, leave)
     frame = rows.labels
@@ -585,6 +589,19 @@ def table_of(rows: Rows, settings: ReadSettings) -> Annotations:
     if not isinstance(own, str) or read.splitting is not None:
         return made
     return made.also_called({own: PAIR_OF if pairs else "item"})
+
+
+def _without_marks(rows: Rows, leave: Sequence[str | None], settings: ReadSettings) -> Rows:
+    """The rows without marks of missing values in columns that describe answers, items or annotators."""
+    frames: dict[str, Any] = {"labels": rows.labels, "items": rows.items, "annotators": rows.annotators}
+    found: dict[str, list[str]] = {}
+    for part, frame in frames.items():
+        if frame is not None:
+            frames[part], marks = tables.without_marks(frame, leave, settings.marks, untyped=rows.untyped)
+            for mark, columns in marks.items():
+                found[mark] = list(dict.fromkeys((*found.get(mark, ()), *columns)))
+    notes = [sentences.marks_in_columns(mark, columns) for mark, columns in found.items()]
+    return replace(rows, **frames, reading=rows.reading.add_notes(*notes))
 
 
 def typed(rows: Rows, leave: Iterable[str | None]) -> Rows:
@@ -875,6 +892,7 @@ def _with_first_ids(parts: list[Rows], item: str, match: Match) -> list[Rows]:
 def _with_first_criterion(parts: Sequence[Rows], settings: ReadSettings) -> list[Rows]:
     """Return the files with one criterion, if those that name one name the same, or one each and match loosely."""
     column = str(settings.criterion) if isinstance(settings.criterion, str | int) else "criterion"
+    parts = _with_known_criteria(parts, column, settings.match)
     each = [_criteria_of(part, column) for part in parts]
     people = [{*p.labels["annotator"].cast(pl.String)} if "annotator" in p.labels.columns else set() for p in parts]
     known = [*dict.fromkeys(name for names in each for name in names)]
@@ -892,6 +910,21 @@ def _with_first_criterion(parts: Sequence[Rows], settings: ReadSettings) -> list
         stated = [*(part.scales or {}).values()]
         scales: Mapping[str | None, Scale] | None = {known[0]: stated[0]} if stated else part.scales
         made.append(replace(part, labels=labels, scales=scales, reading=part.reading.add_notes(note)))
+    return made
+
+
+def _with_known_criteria(parts: Sequence[Rows], column: str, match: Match) -> list[Rows]:
+    """The files with the first one's names of criteria that differ in spelling or in a scale, if that is requested."""
+    made = [*parts[:1]]
+    for part in parts[1:]:
+        found = loose_criteria(_criteria_of(parts[0], column), _criteria_of(part, column))
+        if found and part.scales is None:
+            note = sentences.loose_criteria(found, matched=match == "loose")
+            labels = part.labels
+            if match == "loose":
+                labels = labels.with_columns(pl.col(column).cast(pl.String).replace(found))
+            part = replace(part, labels=labels, reading=part.reading.add_notes(note))
+        made.append(part)
     return made
 
 

@@ -47,7 +47,6 @@ from assay.data.names import (
     strip_spaces,
 )
 from assay.data.scales import Preference
-from assay.data.sides import GRADES, PAIR, PAIR_OF, Battle, Sides, find_battles, name_sides, pair_names, votes_in
 from assay.data.structure.cells import views_of
 from assay.data.structure.one_scale import MOST_SHARED_VALUES, scale_groups
 from assay.data.structure.role_names import (
@@ -62,7 +61,18 @@ from assay.data.structure.role_names import (
     voter_of,
 )
 from assay.data.structure.roles import PLACE, ROWS
-from assay.data.values import MARKS, parse_numbers
+from assay.data.structure.sides import (
+    GRADES,
+    PAIR,
+    PAIR_OF,
+    Battle,
+    Sides,
+    find_battles,
+    name_sides,
+    pair_names,
+    votes_in,
+)
+from assay.data.values import MARKS, parse_numbers, plain_numbers
 from assay.data.words import labels_by_criterion, no_voter, same_for_criteria, unread_answers
 from assay.errors import AssayError, DataError, counted, listing, require, unknown
 from assay.estimation.result import Exclusion
@@ -629,6 +639,8 @@ def stack_criteria(rows: Rows, columns: Sequence[str]) -> Rows:
     frame = rows.labels
     index = [c for c in frame.columns if c not in columns]
     frame, orders = _enum_texts(frame, columns)
+    # Yes and no next to numbers stay words, as they are in a column alone.
+    frame = frame.with_columns(pl.col(c).cast(pl.String) for c in columns if frame[c].dtype == pl.Boolean)
     # If columns of numbers and of words are mixed, numbers become text and are parsed like those of a text file.
     mixed = len({frame[c].dtype == pl.String for c in columns}) > 1
     long = _stack(frame, columns, index, "criterion")
@@ -661,6 +673,35 @@ def parse_numeric_columns(frame: pl.DataFrame, leave: Iterable[str]) -> pl.DataF
                     frame = frame.with_columns(number)
                     break
     return frame
+
+
+def without_marks(
+    frame: pl.DataFrame, leave: Iterable[str | None], missing: Collection[Any] | None, *, untyped: bool
+) -> tuple[pl.DataFrame, dict[str, list[str]]]:
+    """Return the frame without blank cells and marks of missing values, and the columns of each mark that was found.
+
+    Words in ``missing`` are marks in every column of text; the usual marks among numbers are, if the source is untyped.
+    """
+    texts = pl.Series([one.strip() for one in missing or () if isinstance(one, str)], dtype=pl.String)
+    named = texts.filter(plain_numbers(texts).is_null()).to_list()  # a number can be a value elsewhere
+    usual, found = () if missing is not None and not len(missing) else MARKS, dict[str, list[str]]()
+    for name in frame.columns:
+        column = frame[name]
+        if column.dtype != pl.String or name in PAIR or name in leave:
+            continue
+        distinct = column.drop_nulls().unique(maintain_order=True)
+        bare = strip_spaces(distinct)
+        gone, mark = bare.is_in(named), bare.str.to_lowercase().is_in(list(usual))
+        rest = bare.filter(~gone & ~mark & (bare != ""))
+        if untyped and len(rest) and not rest.str.contains(r"^[-+]?0\d").any():
+            gone = gone | (mark & (plain_numbers(rest).null_count() == 0))
+        gone = gone | (bare == "")
+        if gone.any():
+            for one in bare.filter(gone & (bare != "")).unique(maintain_order=True):
+                found.setdefault(one, []).append(name)
+            there = column.is_in(distinct.filter(gone).implode()).fill_null(value=False)
+            frame = frame.with_columns(pl.select(pl.when(~there).then(column)).to_series().alias(name))
+    return frame, found
 
 
 def records(values: Any, source: str, *, strict: bool = True) -> pl.DataFrame:
@@ -915,6 +956,8 @@ def arena_rows(
     if by_values := voter is None:
         named, voter = voter_of(frame, [c for c in others if c in rest], others, named or asked)
     label = votes_in(frame, battle)
+    itself = _against_itself(frame, battle)
+    label = pl.select(pl.when(~itself).then(label)).to_series()
     graded = bool((label.abs() > 1).any())
     sides = dict(zip(battle[:2], PAIR, strict=True)) if battle.systems else {}
     votes = frame.drop([c for c in PAIR if c in rest and sides]).rename(sides).with_columns(
@@ -927,15 +970,8 @@ def arena_rows(
         named = None
     spent = {c for c in (named, voter) if c is not None} - {"item", "annotator", annotator}
     kept = votes.filter(pl.col("label").is_not_null()).drop(battle.winner, *spent)
-    out = votes.height - kept.height
-    unread = frame.filter(label.is_null() & frame[battle.winner].is_not_null())[battle.winner].cast(pl.String)
-    words = listing([repr(v) for v in unread.unique(maintain_order=True)], 4)
-    if len(unread) * 2 > frame.height or not kept.height:
-        raise DataError(
-            f"{source}: '{battle.winner}' names no winner in {counted(len(unread), 'row')} ({words}); it must "
-            f"contain a side (a name in '{battle.first}' or '{battle.second}', or words such as {battle.first}, "
-            f"{battle.second}, left, right), tie, or a grade such as A>>B"
-        )
+    out = votes.height - kept.height - int(itself.sum())
+    words = _unread_winners(frame.filter(label.is_null() & ~itself), frame.height, kept.height, battle, source)
     item_is = f"the item is {named or listing(asked)}" if named or asked else "each is an item"
     if by_values and voter:
         item_is += f"; the annotator is {voter} (it contains names of models and others)"
@@ -950,10 +986,38 @@ def arena_rows(
     neither = f"{battle.winner} names neither {battle.first}, {battle.second} nor a tie"
     neither += f" ({words})" if words else ""
     gone = (Exclusion("row", out, neither),) if out else ()
+    if itself.any():
+        gone = (*gone, Exclusion("row", int(itself.sum()), "compares a system with itself"))
     if annotator is not None and annotator != "annotator":
         kept = kept.drop("annotator")
     scale = Preference(GRADES) if graded else Preference()
     return Rows(kept, reading=Reading(source, frame.height, exclusions=gone, notes=tuple(notes)), scales={None: scale})
+
+
+MOST_UNREAD, FEW_UNREAD = 0.05, 3
+"""Share, and number, of rows whose winner can be an unknown word: with more, the votes for one side can be lost."""
+
+
+def _unread_winners(unread: pl.DataFrame, n: int, kept: int, battle: Battle, source: str) -> str:
+    """The words of no known meaning in rows without a vote; refused if they are more than a few of ``n`` rows."""
+    said = unread[battle.winner].cast(pl.String).str.strip_chars()
+    said = said.filter(said.is_not_null() & ~said.str.to_lowercase().is_in(list(MARKS)))
+    words = listing([repr(v) for v in said.unique(maintain_order=True)], 4)
+    if len(said) > min(max(MOST_UNREAD * n, FEW_UNREAD), n / 2) or not kept:
+        raise DataError(
+            f"{source}: '{battle.winner}' names no winner in {counted(len(said), 'row')} ({words}); it must "
+            f"contain a side (a name in '{battle.first}' or '{battle.second}', or words such as {battle.first}, "
+            f"{battle.second}, left, right), tie, or a grade such as A>>B; leave the cells of missing votes empty"
+        )
+    return words
+
+
+def _against_itself(frame: pl.DataFrame, battle: Battle) -> pl.Series:
+    """Which rows have one system on both sides."""
+    if not battle.systems:
+        return pl.repeat(False, frame.height, dtype=pl.Boolean, eager=True)
+    one, other = (strip_spaces(frame[side].cast(pl.String)) for side in battle[:2])
+    return (one == other).fill_null(False)
 
 
 def votes_by_place(rows: Rows, annotator: object, judges: Collection[str]) -> Rows:
@@ -1017,8 +1081,15 @@ def _repeated_votes(votes: pl.DataFrame, question: str) -> tuple[pl.DataFrame, l
         vote = pl.Series("_vote", _votes_of(votes, in_order=True))
         if not any_twice(vote.to_numpy()):
             return votes, []  # one vote in each order, which is a condition
+    nested = any(kind.is_nested() for kind in votes.dtypes)
+    copies = 0 if nested else votes.height - votes.drop("_row").unique().height
     votes = votes.with_columns(vote).with_columns(repeat=pl.int_range(1, pl.len() + 1).over("_vote")).drop("_vote")
-    return votes, [REPEATED_VOTES]
+    copied = (
+        f"{counted(copies, 'vote')} {'equals' if copies == 1 else 'equal'} an earlier row in every cell and "
+        f"{'counts' if copies == 1 else 'count'} as further votes: remove them if they are copies"
+    )
+    named = (votes["annotator"] != NOBODY).all()
+    return votes, [REPEATED_VOTES, *([copied] if copies and named else [])]
 
 
 def _part_of_question(votes: pl.DataFrame, vote: pl.Series) -> str | None:

@@ -11,7 +11,8 @@ import polars as pl
 from numpy.typing import NDArray
 
 from assay.data.names import strip_spaces
-from assay.data.notations import are_dates, parse_dates
+from assay.data.notations import are_dates
+from assay.data.structure.dates import Moments, read_moments
 from assay.data.structure.label_lists import lists_of_labels
 from assay.data.values import MARKS, MOST_CATEGORIES, is_free_text, parse_numbers
 
@@ -72,9 +73,14 @@ class ColumnView:
         return self.temporal or (self.numbers is None and self.filled > 0 and are_dates(self.distinct))
 
     @cached_property
+    def as_dates(self) -> Moments:
+        """Its dates as moments; nothing for other cells, and for dates that cannot be sorted."""
+        return read_moments(self.texts) if self.dates else Moments(None)
+
+    @property
     def moments(self) -> pl.Series | None:
-        """Numbers that sort its dates; None for other cells, and for dates that cannot be sorted."""
-        return parse_dates(self.texts) if self.dates else None
+        """Numbers that sort its dates."""
+        return self.as_dates.seconds
 
     @property
     def is_text(self) -> bool:

@@ -20,7 +20,6 @@ import polars as pl
 
 from assay.data import words
 from assay.data.names import model_names
-from assay.data.sides import find_battles
 from assay.data.structure.cells import LEAST_COUNTED, ROWS_INSPECTED, ColumnView, total_of_counts
 from assay.data.structure.keys import RowKey
 from assay.data.structure.one_scale import on_one_scale, on_same_values
@@ -38,6 +37,7 @@ from assay.data.structure.role_names import (
 )
 from assay.data.structure.roles import ROWS, Role, Stated, Structure
 from assay.data.structure.search import MOST_PEOPLE
+from assay.data.structure.sides import find_battles
 from assay.data.structure.wide import WideSearch
 
 

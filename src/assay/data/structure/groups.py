@@ -136,7 +136,7 @@ def item_groups(
             continue
         view = ColumnView(items[name])
         moments = view.moments
-        dates = {} if moments is None else calendar(moments)
+        dates = {} if moments is None or not view.as_dates.certain else calendar(moments)
         reason = _reason(view if moments is None else ColumnView(moments.rename(name)), said)
         held: list[Stratum] = []
         if reason not in ("one value", "labels or gold labels", "the labels' own words"):
@@ -202,17 +202,13 @@ def calendar(moments: pl.Series) -> dict[str, Codes]:
     Parameters
     ----------
     moments : polars.Series
-        Numbers that sort dates (`assay.data.notations.parse_dates`).
+        Seconds since 1970 (`assay.data.structure.dates.read_moments`).
     """
     known = moments.is_not_null().to_numpy()
-    rest = moments.fill_null(0).cast(pl.Int64).to_numpy()
-    parts = []
-    for size in (61, 60, 24, 32, 13):
-        rest, part = np.divmod(rest, size)
-        parts.append(part)
-    _, _, hour, day, month = parts
-    months = 12 * rest + month - 1
-    days = (months - 12 * 1970).astype("datetime64[M]").astype("datetime64[D]").astype(np.int64) + day - 1
+    seconds = np.floor(moments.fill_null(0).to_numpy()).astype(np.int64)
+    days, hour = seconds // 86_400, seconds % 86_400 // 3_600
+    months = days.astype("datetime64[D]").astype("datetime64[M]").astype(np.int64)
+    month = months % 12 + 1
     found = {
         "day": days, "week": (days + 3) // 7, "month": months, "weekday": (days + 3) % 7, "month of the year": month,
         "hour": hour,

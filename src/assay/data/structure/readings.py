@@ -64,10 +64,16 @@ def of_several(error: UnclearTableError, sources: str | Sequence[str], stated: M
 
     If the file needs other options than those that are stated for another one, it is read alone and joined.
     """
+    rest = [one for one in ([sources] if isinstance(sources, str) else sources) if one != error.source]
+    first, own = {name: value for name, value in stated.items() if name != "match"}, {}
+    source = error.source
     if not isinstance(stated.get("sheet"), str | None):
         # Several sheets of one workbook are read from its path.
         books = list(dict.fromkeys(source.rpartition("/")[0] for source in sources))
         sources = books[0] if len(books) == 1 else books
+        source, _, sheet = error.source.rpartition("/")
+        others = [one.rpartition("/")[2] for one in rest]
+        rest, own, first["sheet"] = [sources] if isinstance(sources, str) else books, {"sheet": sheet}, _alone(others)
     each = ((said, [(k, v) for k, v in given.items() if k != "judges" or v]) for said, given in error.choices)
     readings = [(said, dict(given)) for said, given in each]
     roles = [name for name in ("item", "annotator", "label", "layout", "columns") if name in stated]
@@ -75,13 +81,20 @@ def of_several(error: UnclearTableError, sources: str | Sequence[str], stated: M
         return unclear(error.source, error.problems, readings, sources)
     kept = ("judges", "scale", *roles)
     readings = [
-        (said, {name: value for name, value in given.items() if name in kept or name not in stated})
+        (said, own | {name: value for name, value in given.items() if name in kept or name not in stated})
         for said, given in readings
     ]
-    calls = [(said, f"first.join({read_call(error.source, given)})") for said, given in readings]
+    match = f", match={stated['match']!r}" if "match" in stated else ""
+    whole = read_call(_alone(rest), first)
+    calls = [(said, f"{whole}.join({read_call(source, given)}{match})") for said, given in readings]
     lines = [f"{said}: {call}" if said else call for said, call in calls]
     text = "\n  ".join([f"{error.source}: {'; '.join(error.problems)}. {APART}", *lines])
     return UnclearTableError(text, error.problems, None, error.source, readings, apart=True)
+
+
+def _alone(names: Sequence[str]) -> str | list[str]:
+    """The only name, or all."""
+    return names[0] if len(names) == 1 else [*names]
 
 
 def unclear(

@@ -14,6 +14,7 @@ from typing import Literal
 import polars as pl
 
 from assay.data.names import model_names, natural, spelling_key, strip_spaces
+from assay.data.scales import Scale, scale_named
 
 BY_NAME = ("time stamp", "technical", "confidence", "computed", "gold", "comment", "item column")
 """Roles that only a name suggests, in the order in which names are compared."""
@@ -601,7 +602,8 @@ SPLIT = re.compile(r"(?<![^\W\d_])(train|test|dev|val|holdout|pilot)(?:ing|elopm
 def loose_matches(first: pl.Series, second: pl.Series, *, numbered: bool = True) -> dict[str, str]:
     """Return the id in ``first`` of each id in ``second`` that only matches loosely; empty if most do not match.
 
-    Both are distinct ids that are in one file only. Without ``numbered``, equal numbers are no match.
+    Both are distinct ids that are in one file only. Without ``numbered``, equal numbers are no match, also not as the
+    rest of ids that begin or end alike: FS-001 and DS-001 are the first item of two sets.
     """
     least = max(LEAST_MATCHED, LEAST_SHARE * min(len(first), len(second)))
     best: dict[str, str] = {}
@@ -611,16 +613,45 @@ def loose_matches(first: pl.Series, second: pl.Series, *, numbered: bool = True)
             continue
         mine, theirs = (_partners(ids, of[name]) for ids, of, name in ((first, keys[0], one), (second, keys[1], other)))
         found = {theirs[key]: mine[key] for key in mine.keys() & theirs.keys()}
+        if not numbered:
+            found = {their: our for their, our in found.items() if not _of_different_sets(their, our)}
         found = {their: our for their, our in found.items() if not _of_different_parts(their, our)}
         if len(found) >= max(least, len(best) + 1):
             best = found
     return dict(sorted(best.items()))
 
 
+def _of_different_sets(one: str, other: str) -> bool:
+    """Whether two ids have words, and none in common: only their numbers are equal."""
+    words = [{*re.findall(r"[^\W\d_]+", text.lower())} for text in (one, other)]
+    return bool(words[0] or words[1]) and words[0].isdisjoint(words[1])
+
+
 def _of_different_parts(one: str, other: str) -> bool:
     """Whether two ids name different parts of a data set: ``train_0`` and ``test_0``."""
     named = [SPLIT.search(each.lower()) for each in (one, other)]
     return len({found[1] for found in named if found}) == 2
+
+
+_SCALE_IN_BRACKETS = re.compile(r"\s*[\[(]([^\[\]()]*)[\])]\s*$")
+
+
+def split_scale(name: str) -> tuple[str, Scale | None]:
+    """Return a name without the scale in brackets at its end, and the scale: ``Tone (1-5)``; None without one."""
+    found = _SCALE_IN_BRACKETS.search(name)
+    stated = scale_named(found[1].strip()) if found else None
+    return (name, None) if found is None or stated is None else (name[: found.start()].strip(), stated)
+
+
+def loose_criteria(first: Sequence[str], second: Sequence[str]) -> dict[str, str]:
+    """Return the criterion in ``first`` of each in ``second`` that differs in spelling, or in a scale in brackets."""
+    keys = [{name: plain_name(split_scale(name)[0]) for name in names} for names in (first, second)]
+    once = [{key: name for name, key in of.items() if [*of.values()].count(key) == 1} for of in keys]
+    return {
+        name: once[0][key]
+        for key, name in sorted(once[1].items())
+        if name not in first and once[0].get(key, name) != name and once[0][key] not in second
+    }
 
 
 def _partners(ids: pl.Series, keys: pl.Series) -> dict[str, str]:

@@ -11,7 +11,7 @@ import polars as pl
 
 from assay.data.columns import KEY
 from assay.data.scales import Preference
-from assay.data.sides import PAIR, PAIR_OF, SWAPPED
+from assay.data.structure.sides import PAIR, PAIR_OF, SWAPPED
 from assay.errors import DataError, DesignError, counted
 
 # -- votes in both orders ----------------------------------------------------------------------------

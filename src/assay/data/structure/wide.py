@@ -9,7 +9,6 @@ from typing import Any
 
 from assay.data import words
 from assay.data.names import model_names
-from assay.data.sides import PAIR
 from assay.data.structure.annotators import of_one
 from assay.data.structure.cells import ColumnView, computed_columns, could_be_counts, last_is_total
 from assay.data.structure.dependence import dependence
@@ -43,6 +42,7 @@ from assay.data.structure.role_names import (
 )
 from assay.data.structure.roles import LEFT_OUT, ROWS, Choice, Doubt, Role, RoleKind, Structure, hold, quote
 from assay.data.structure.search import MOST_PEOPLE
+from assay.data.structure.sides import PAIR
 from assay.data.values import TICKS
 from assay.errors import listing
 

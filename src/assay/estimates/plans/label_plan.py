@@ -9,12 +9,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import polars as pl
-from scipy.special import ndtr, ndtri
+from scipy.special import nctdtr, stdtrit
 
 from assay.data.annotations import Annotations
 from assay.data.chunked.chunks import Chunks
@@ -36,6 +36,13 @@ SIZES = (30, 50, 75, 100, 150, 200, 300, 500, 750, 1000, 1500, 2000, 3000, 5000)
 
 MOST_STRATA = 6
 """Most strata of a judge's numbers: with more, a pilot of 100 items has too few items per stratum."""
+
+LEAST_PLANNED = 20
+"""Least human-labelled items of a plan: below, the weight of the judge is estimated from so few items that the estimate
+does not reach the planned power (12 items: .67 of .8)."""
+
+N_DRAWS = 200
+"""Draws of the moments from the uncertainty of a pilot."""
 
 FLOOR = 0.2
 """Least sampling probability of an item, relative to the mean: no item has more than five times the weight of a random
@@ -86,7 +93,7 @@ class LabelPlanSettings(Settings):
     )
     judge: str | None = option(None, "Judge of the pilot.", details="Required if the pilot has several judges.")
     confidence: float = level_option()
-    seed: int = seed_option("Random seed of the choice of items.")
+    seed: int = seed_option("Random seed of the choice of items, and of the pilot's uncertainty.")
 
     def __post_init__(self) -> None:
         sort_numbers(self, "sizes", "n_people")
@@ -157,10 +164,71 @@ class LabelMoments:
     def power(
         self, n: float, n_all: float, people: int, level: float, difference: float, *, judge: bool = True
     ) -> float:
-        """Return the two-sided power for a difference from a known value."""
+        """Return the power for a difference from a known value: that of the t interval of the estimate."""
         error = math.sqrt(self.variance(n, n_all, people, judge=judge))
-        z = float(ndtri((1 + level) / 2))
-        return float(ndtr(difference / error - z)) if error > 0 else 1.0
+        df = max(n - 2, 1.0)
+        return 1 - float(nctdtr(df, difference / error, stdtrit(df, (1 + level) / 2))) if error > 0 else 1.0
+
+
+@dataclass(frozen=True, eq=False)
+class MomentDraws:
+    """Moments, and what a plan averages over: draws from the uncertainty of a pilot, or the assumed moments.
+
+    Attributes
+    ----------
+    known : LabelMoments
+        As assumed, or as estimated from the pilot.
+    drawn : tuple of LabelMoments
+    """
+
+    known: LabelMoments
+    drawn: tuple[LabelMoments, ...]
+
+    @classmethod
+    def assumed(cls, known: LabelMoments) -> MomentDraws:
+        """Return assumed moments, which have no uncertainty."""
+        return cls(known, (known,))
+
+    @classmethod
+    def of_pilot(cls, known: LabelMoments, y: Floats, f: Floats, item: Ints, seed: int) -> MomentDraws:
+        """Return draws by the Bayesian bootstrap of the pilot's items (Rubin 1981), corrected for their number.
+
+        Parameters
+        ----------
+        y, f : (labels,) float
+            Human labels, and the judge's label of the same item.
+        item : (labels,) int
+        """
+        n = int(item.max()) + 1
+        weights = np.random.default_rng([seed, n]).exponential(size=(N_DRAWS, n))[:, item]
+        weights /= weights.sum(axis=1, keepdims=True)
+        y_mean, f_mean = weights @ y, weights @ f
+        y_var, f_var = (np.maximum(weights @ one**2 - mean**2, 1e-12) for one, mean in ((y, y_mean), (f, f_mean)))
+        square = np.clip((weights @ (y * f) - y_mean * f_mean) ** 2 / (y_var * f_var), 0.0, 1.0)
+        # Variances of weighted items, and of residuals from a line, are too small by these factors.
+        square = np.maximum(1 - (1 - square) * (n - 1) / max(n - 3, 1), 0.0)
+        sd = np.sqrt(y_var * (n + 1) / (n - 1))
+        if known.is_share:
+            sd = np.minimum(sd, 0.5)
+        drawn = tuple(
+            replace(known, mean=float(mean), sd=float(one), judged=float(np.sqrt(r2)))
+            for mean, one, r2 in zip(y_mean, sd, square, strict=True)
+        )
+        return cls(known, drawn)
+
+    def half_width(self, n: float, n_all: float, people: int, level: float, *, judge: bool = True) -> float:
+        """Return the mean half-width of the interval."""
+        return float(np.mean([one.half_width(n, n_all, people, level, judge=judge) for one in self.drawn]))
+
+    def power(
+        self, n: float, n_all: float, people: int, level: float, difference: float, *, judge: bool = True
+    ) -> float:
+        """Return the mean power for a difference from a known value: with a pilot the assurance."""
+        return float(np.mean([one.power(n, n_all, people, level, difference, judge=judge) for one in self.drawn]))
+
+    def variance(self, n: float, n_all: float, people: int, *, judge: bool) -> float:
+        """Return the variance of the mean of some annotators, at the moments as assumed or estimated."""
+        return self.known.variance(n, n_all, people, judge=judge)
 
 
 @dataclass(frozen=True, eq=False)
@@ -173,7 +241,8 @@ class LabelPlan(Result):
         See `table`.
     smallest : polars.DataFrame
         For each number of annotators per item: the required human-labelled items with the judge (``n``) and without
-        (``humans_only``), and both costs; null if no number is sufficient.
+        (``humans_only``), and both costs; null if no number is sufficient. With a pilot ``n_low`` and ``n_high`` are
+        the 80% range of ``n``, from the pilot's uncertainty.
     allocation : polars.DataFrame
         With a pilot: each stratum of the judge's labels, its items, the standard deviation of human labels there, and
         its share of the labelled items by Neyman allocation.
@@ -316,37 +385,39 @@ def plan_labels(settings: LabelPlanSettings) -> LabelPlan:
     """
     checks = None
     if settings.pilot is not None:
-        known, checks, assumptions = _pilot_moments(settings)
-        if known.is_share:
+        moments, checks, assumptions = _pilot_moments(settings)
+        if moments.known.is_share:
             settings.refuse_percent()
     else:
         share = settings.share or 0.5
         is_share = settings.sd is None
         sd = math.sqrt(share * (1 - share)) if settings.sd is None else settings.sd
-        known = LabelMoments(share if is_share else 0.0, sd, settings.correlation, settings.people_correlation,
-                         settings.correlation, is_share)  # fmt: skip
+        moments = MomentDraws.assumed(LabelMoments(
+            share if is_share else 0.0, sd, settings.correlation, settings.people_correlation, settings.correlation,
+            is_share,
+        ))  # fmt: skip
         about = f"a share of {share:g}" if is_share else f"numbers with a standard deviation of {sd:g}"
         assumptions = (
             f"Assumed: {about}; correlation of the judge's labels with an annotator's "
             f"{decimals(settings.correlation, 2)}",
         )
     n_all = settings.n_items if checks is None else checks.n_all
-    rows = [_row(known, n, n_all, m, settings) for m in settings.n_people for n in settings.sizes if n <= n_all]
+    rows = [_row(moments, n, n_all, m, settings) for m in settings.n_people for n in settings.sizes if n <= n_all]
     if not rows:
         raise DesignError(f"all sizes are above the {n_all:,} items; use smaller sizes=...", option="sizes")
     curve = pl.DataFrame(rows, infer_schema_length=None)
     smallest = pl.DataFrame(
-        [_smallest(known, n_all, m, settings) for m in settings.n_people],
+        [_smallest(moments, n_all, m, settings) for m in settings.n_people],
         schema={"n_people": pl.Int64, "n": pl.Int64, "humans_only": pl.Int64, "cost": pl.Float64,
-                "cost_humans_only": pl.Float64},
+                "cost_humans_only": pl.Float64, "n_low": pl.Int64, "n_high": pl.Int64},
     )  # fmt: skip
     allocation = _allocation(checks) if checks is not None else pl.DataFrame()
     facts = {"items": n_all} if checks is not None else {}
     run = Run("plan-labels", settings, "" if checks is None else checks.fingerprint, facts)
-    return LabelPlan(curve, smallest, allocation, known.slope, assumptions, run, checks)
+    return LabelPlan(curve, smallest, allocation, moments.known.slope, assumptions, run, checks)
 
 
-def _pilot_moments(settings: LabelPlanSettings) -> tuple[LabelMoments, SpotChecks, tuple[str, ...]]:
+def _pilot_moments(settings: LabelPlanSettings) -> tuple[MomentDraws, SpotChecks, tuple[str, ...]]:
     """The moments of existing labels, the labels, and the assumptions."""
     assert settings.pilot is not None
     labels = settings.pilot.in_memory("a plan from a pilot")
@@ -373,11 +444,9 @@ def _pilot_moments(settings: LabelPlanSettings) -> tuple[LabelMoments, SpotCheck
         f"{decimals(float(y.mean()), 2)}, standard deviation {decimals(sd, 2)}; correlation of the judge's labels with "
         f"an annotator's {decimals(judged, 2)}{both}",
     )
-    return (
-        LabelMoments(float(y.mean()), sd, judged, shared if pairs else settings.people_correlation, slope, is_share),
-        (checks),
-        assumptions,
-    )
+    shared = shared if pairs else settings.people_correlation
+    known = LabelMoments(float(y.mean()), sd, judged, shared, slope, is_share)
+    return MomentDraws.of_pilot(known, y, f, checks.row, settings.seed), checks, assumptions
 
 
 def _shared_correlation(checks: SpotChecks) -> tuple[float, int]:
@@ -408,7 +477,7 @@ def _cost(n: int, people: int, n_all: int, settings: LabelPlanSettings, *, judge
     return n * people * settings.price + (n_all * settings.judge_price if judge else 0.0)
 
 
-def _row(known: LabelMoments, n: int, n_all: int, people: int, settings: LabelPlanSettings) -> dict[str, Any]:
+def _row(known: MomentDraws, n: int, n_all: int, people: int, settings: LabelPlanSettings) -> dict[str, Any]:
     """One row of the curve."""
     level = settings.confidence
     half, only = (known.half_width(n, n_all, people, level, judge=judge) for judge in (True, False))
@@ -423,21 +492,28 @@ def _row(known: LabelMoments, n: int, n_all: int, people: int, settings: LabelPl
     return row
 
 
-def _smallest(known: LabelMoments, n_all: int, people: int, settings: LabelPlanSettings) -> dict[str, Any]:
+def _smallest(moments: MomentDraws, n_all: int, people: int, settings: LabelPlanSettings) -> dict[str, Any]:
     """The smallest sufficient number of labelled items, with the judge and without."""
     nothing = settings.half_width is None and settings.difference is None
-    found = (
-        [None, None] if nothing else [_search(known, n_all, people, settings, judge=judge) for judge in (True, False)]
-    )
-    n, only = found
+    n, only, low, high = None, None, None, None
+    if not nothing:
+        n, only = (_search(moments, n_all, people, settings, judge=judge) for judge in (True, False))
+    if n is not None and len(moments.drawn) > 1:
+        each = [_search(MomentDraws.assumed(one), n_all, people, settings, judge=True) for one in moments.drawn]
+        sizes = np.sort([math.inf if one is None else one for one in each])
+        low, high = (
+            int(one) if math.isfinite(one) else None
+            for one in (sizes[int(share * (len(sizes) - 1))] for share in (0.1, 0.9))
+        )
     return {
         "n_people": people, "n": n, "humans_only": only,
         "cost": None if nothing else math.nan if n is None else _cost(n, people, n_all, settings),
         "cost_humans_only": None if only is None else _cost(only, people, n_all, settings, judge=False),
+        "n_low": low, "n_high": high,
     }  # fmt: skip
 
 
-def _search(known: LabelMoments, n_all: int, people: int, settings: LabelPlanSettings, *, judge: bool) -> int | None:
+def _search(known: MomentDraws, n_all: int, people: int, settings: LabelPlanSettings, *, judge: bool) -> int | None:
     """The smallest sufficient number by bisection: both criteria improve with every item."""
 
     def enough(n: int) -> bool:
@@ -447,7 +523,7 @@ def _search(known: LabelMoments, n_all: int, people: int, settings: LabelPlanSet
         assert settings.half_width is not None
         return known.half_width(n, n_all, people, settings.confidence, judge=judge) <= settings.half_width
 
-    low, high = LEAST_ITEMS, n_all
+    low, high = min(LEAST_PLANNED, n_all), n_all
     if not enough(high):
         return None
     while low < high:

@@ -6,7 +6,7 @@ import hashlib
 import json
 import re
 import string
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from email.utils import parsedate_to_datetime
 from functools import cached_property
@@ -93,6 +93,9 @@ class Completion:
     """How many of the tokens out were reasoning."""
     why: str = ""
     """The service's own word for an end that is not "stop"."""
+
+    abstained: Collection[str] | None = ()
+    """Questions to which a program gave no label on purpose; None for all of them."""
 
     @property
     def is_counted(self) -> bool:

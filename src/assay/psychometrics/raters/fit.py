@@ -103,7 +103,15 @@ class RaterFit:
     def variability(self) -> Estimates:
         """ψ of each rater at a criterion in the middle, the geometric mean of groups: (raters,) values."""
         layout = self.density.layout
-        return self.estimates(lambda x: layout.unit * np.exp(self._over_groups(layout.variability(x))))
+
+        def log_psi(x: Floats) -> Floats:
+            return self._over_groups(layout.variability(x))
+
+        def psi(x: Floats) -> Floats:
+            centre = log_psi(self.center)
+            return layout.unit * np.exp(centre + self.table.widening_of_spread * (log_psi(x) - centre))
+
+        return self.estimates(psi)
 
     def _over_groups(self, value: Floats) -> Floats:
         """The mean over groups, weighted by their labels, as of a fit without groups: (..., raters)."""

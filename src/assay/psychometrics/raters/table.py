@@ -259,25 +259,38 @@ class RaterTable:
         Standard errors of a mean of labels, minus the mean of their cell, clustered by subjects over those by labels
         (Liang and Zeger 1986), and t instead of the normal for few subjects. 1 for a rater with one label a subject.
         """
-        by_label, by_subject, subjects = self._errors(self.rater, len(self.raters))
+        return self._widening(self._away)
+
+    @cached_property
+    def widening_of_spread(self) -> Floats:
+        """The same of ln ψ, from squared distances: a rater is far from the others on whole subjects."""
+        n = np.maximum(self.counts.sum(axis=0), 1)
+        return self._widening((self._away - (np.bincount(self.rater, self._away, len(n)) / n)[self.rater]) ** 2)
+
+    def _widening(self, value: Floats) -> Floats:
+        by_label, by_subject, subjects = self._errors(value, self.rater, len(self.raters))
         return np.where(subjects < self.counts.sum(axis=0), _inflation(by_label, by_subject, subjects), 1.0)
 
     @cached_property
     def widening_of_gaps(self) -> Floats:
         """The same of the standard error of a rater's group difference: (groups − 1, raters)."""
         shape = len(self.groups), len(self.raters)
-        errors = self._errors(self.group * shape[1] + self.rater, shape[0] * shape[1])
+        errors = self._errors(self._away, self.group * shape[1] + self.rater, shape[0] * shape[1])
         by_label, by_subject, subjects = (one.reshape(shape) for one in errors)
         few = np.minimum(self.group_sizes[1:], self.group_sizes[0])[:, None]
         ratio = _inflation(by_label[1:] + by_label[0], by_subject[1:] + by_subject[0], few)
         several = subjects < self.counts
         return np.where(several[1:] | several[0], ratio, 1.0)
 
-    def _errors(self, place: Ints, n_places: int) -> tuple[Floats, Floats, Ints]:
-        """The squared standard error of the mean label of each place, by labels and by subjects, and its subjects."""
+    @cached_property
+    def _away(self) -> Floats:
+        """Each label minus the mean of its cell: (labels,)."""
+        return np.asarray(self.value - (np.bincount(self.cell, self.value) / np.bincount(self.cell))[self.cell])
+
+    def _errors(self, value: Floats, place: Ints, n_places: int) -> tuple[Floats, Floats, Ints]:
+        """The squared standard error of the mean value of each place, by labels and by subjects, and its subjects."""
         n = np.maximum(np.bincount(place, minlength=n_places), 2)
-        away = self.value - (np.bincount(self.cell, self.value) / np.bincount(self.cell))[self.cell]
-        away = away - (np.bincount(place, away, n_places) / n)[place]
+        away = value - (np.bincount(place, value, n_places) / n)[place]
         by_label = np.bincount(place, away**2, n_places) / (n * (n - 1))
         _, both = np.unique(place * len(self.subjects) + self.subject, return_inverse=True)
         first = np.unique(both, return_index=True)[1]

@@ -487,7 +487,8 @@ class Promptfoo(Export):
                 yield answer(who, one.get(self.settings.value), criterion, by)
 
     def finish(self, criteria: Sequence[str] | None) -> Sequence[str] | None:
-        """Answers to a test that was run again are numbered."""
+        """Answers to a test that was run again are numbered; human ratings are compared with the only assertion."""
+        criteria = self._with_one_criterion(criteria)
         asked: Counter[tuple[str, str, str | None]] = Counter()
         for one in self.intake.answers:
             key = one.item, one.annotator, one.criterion
@@ -497,6 +498,34 @@ class Promptfoo(Export):
             for one in self.intake.answers:
                 one.repeat = None
         return criteria
+
+    def _with_one_criterion(self, criteria: Sequence[str] | None) -> Sequence[str] | None:
+        """Name the criterion of human ratings after the model-graded assertion, if one is read and scales agree.
+
+        In promptfoo's pages people rate a whole output, 1 or 0 as a rule, not one of its assertions.
+        """
+        people = [one for one in self.intake.answers if one.kind == "human"]
+        graded = {str(one.criterion): None for one in self.intake.answers if one.kind == "judge"}
+        read = [name for name in graded if criteria is None or name in criteria]
+        if not people or not read or (criteria is not None and HUMAN not in criteria):
+            return criteria
+        if len(read) > 1:
+            self.intake.note(
+                f"human ratings are of whole outputs: a separate criterion, because {listing(read, 4)} are "
+                f"model-graded; to compare them with one of these, set criteria=['{read[0]}', '{HUMAN}']"
+            )
+            return criteria
+        both = [one for one in self.intake.answers if one.kind == "human" or one.criterion == read[0]]
+        if not all(isinstance(one.label, str) or 0 <= one.label <= 1 for one in both):
+            return criteria
+        for one in people:
+            one.criterion = read[0]
+        self.intake.note(f"human ratings are of whole outputs, and are compared with the assertion '{read[0]}'")
+        return criteria if criteria is None else [name for name in criteria if name != HUMAN]
+
+
+HUMAN = "human"
+"""The criterion of ratings given in promptfoo's pages, next to several assertions."""
 
 
 def _test(name: str | None, result: Record) -> str:

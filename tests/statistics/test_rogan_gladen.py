@@ -9,7 +9,7 @@ import pytest
 from scipy import stats
 
 from assay.errors import DesignError
-from assay.estimates.rogan_gladen import true_shares
+from assay.statistics.rogan_gladen import true_shares
 
 # Of 40 gold items that are 1 the judge calls 32 so, of 60 that are 0 it calls 54 so; elsewhere it says 1 of 90 of 200.
 GOLD = np.r_[np.ones(40), np.zeros(60)]

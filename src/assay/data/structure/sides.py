@@ -115,20 +115,37 @@ def votes_in(table: pl.DataFrame, battle: Battle) -> pl.Series:
     else:
         plain = [_plain_words(side.cast(pl.String)) for side in sides]
     frame = pl.DataFrame({"said": said.column(), "vote": vote, "one": plain[0], "other": plain[1]})
-    by_name = pl.when(pl.col("said") == pl.col("one")).then(-1).when(pl.col("said") == pl.col("other")).then(1)
-    return frame.select(pl.coalesce(by_name, "vote").cast(pl.Int64).alias("label")).to_series()
+    return frame.select(
+        pl.coalesce(_named_side(""), "vote", _named_side(_PUNCTUATION)).cast(pl.Int64).alias("label")
+    ).to_series()
+
+
+_PUNCTUATION = r"[\s_.()\[\]\"'*-]+"
+"""Signs in which spellings of one name differ: ``model_b``, ``Model B`` and ``modelB``."""
+
+
+def _named_side(without: str) -> pl.Expr:
+    """The side whose name is the winner's, without some signs; null if that is none, or both."""
+    names = [pl.col(name) for name in ("said", "one", "other")]
+    said, one, other = (name.str.replace_all(without, "") if without else name for name in names)
+    return pl.when((said == one) & (said != other)).then(-1).when((said == other) & (said != one)).then(1)
 
 
 def _votes_by_word(said: pl.Series, battle: Battle) -> pl.Series:
     """The vote that each word means without the names of its sides."""
     words = winner_words(battle)
+    bare = {re.sub(_PUNCTUATION, "", word): side for word, side in words.items() if word != "[[c]]"}
+    bare = {word: side for word, side in bare.items() if not word.isdecimal()}
     label = said.replace_strict(list(words), list(words.values()), default=None, return_dtype=pl.Int64)
+    spelled = said.str.replace_all(_PUNCTUATION, "").replace_strict(
+        list(bare), list(bare.values()), default=None, return_dtype=pl.Int64
+    )
     left, sign, right = (said.str.extract(_GRADED, k) for k in (1, 2, 3))
-    frame = pl.DataFrame({"label": label, "left": left, "sign": sign, "right": right})
+    frame = pl.DataFrame({"label": label, "spelled": spelled, "left": left, "sign": sign, "right": right})
     first = (pl.col("left") == "a") == pl.col("sign").str.starts_with(">")
     grade = pl.when(first).then(-1).otherwise(1) * pl.col("sign").str.len_chars()
     graded = pl.when(pl.col("left") != pl.col("right")).then(pl.when(pl.col("sign") == "=").then(0).otherwise(grade))
-    return frame.select(pl.coalesce("label", graded).cast(pl.Int64)).to_series()
+    return frame.select(pl.coalesce("label", graded, "spelled").cast(pl.Int64)).to_series()
 
 
 def _coded_words(column: pl.Series) -> Coded:

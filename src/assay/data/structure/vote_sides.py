@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from assay.data.annotations import Annotations
 from assay.data.scales import Preference
-from assay.data.sides import PAIR, SWAPPED, Sides, marked_as_swapped, side_columns, swap_sides
+from assay.data.structure.sides import PAIR, SWAPPED, Sides, marked_as_swapped, side_columns, swap_sides
 from assay.errors import DataError, listing
 
 
