@@ -131,6 +131,6 @@ def test_columns_of_a_judge_alone_are_clusters_and_texts() -> None:
 def test_columns_of_a_judge_alone_are_cautioned() -> None:
     (caution,) = said(assay.monitor(judge_alone("a", 1, 1.5), order="time", baseline=300))
     assert "values of “conversation”; design effect" in caution
-    assert said(assay.monitor(judge_alone("a", 1, 0.0), order="time", baseline=300)) == []
+    assert said(assay.monitor(judge_alone("a", 3, 0.0), order="time", baseline=300)) == []
     assert len(said(assay.drift(judge_alone("a", 1, 1.5), judge_alone("b", 2, 1.5)))) == 1
-    assert said(assay.drift(judge_alone("a", 1, 0.0), judge_alone("b", 2, 0.0))) == []
+    assert said(assay.drift(judge_alone("a", 3, 0.0), judge_alone("b", 4, 0.0))) == []

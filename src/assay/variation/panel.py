@@ -42,6 +42,9 @@ from assay.variation.labels import (
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
+NEARLY_ONE = 0.9999
+"""The largest correlation for Fisher's z, which is infinite at 1."""
+
 MOST_LABELS = 50
 """Most categories, each of which is an indicator."""
 
@@ -375,9 +378,12 @@ def panel_share(c: Floats) -> Floats:
 
 
 def excess_correlations(c: Floats, pairs: Sequence[tuple[int, int]]) -> Floats:
-    """Return each pair's correlation minus the mean of the pairs of which neither judge is in it: (..., pairs)."""
+    """Return Fisher's z of each pair's correlation minus the mean of pairs of which neither judge is in it: (..., pairs).
+
+    Of a few items, the jackknife of a correlation itself is skewed: pairs are significant too often.
+    """
     sd = np.sqrt(np.maximum(np.diagonal(c, axis1=-2, axis2=-1), 1e-300))
-    r = c / (sd[..., :, None] * sd[..., None, :])
+    r = np.arctanh(np.clip(c / (sd[..., :, None] * sd[..., None, :]), -NEARLY_ONE, NEARLY_ONE))
     found = []
     for j, k in pairs:
         others = [r[..., a, b] for a, b in pairs if not {a, b} & {j, k}]
