@@ -849,14 +849,16 @@ def test_slices_name_who_labelled_too_few_there():
     )  # fmt: skip
     checks = checked.SpotChecks.of(labels, ["judge"])
     parts, notes = _slices(checks, EstimateSettings(by="kind"))
-    assert [(name, part.n_all, part.n, part.people) for name, part in parts] == [
+    assert [(name, part.n_all, part.n, part.people) for name, part, _ in parts] == [
         ("x 9", 4, 4, ("ann", "bob")), ("x 10", 6, 4, ("ann",)),
     ]  # fmt: skip
     assert notes == [
         "kind x 10: bob excluded (fewer than 2 labelled items)",
         "1 item without 'kind' are in no slice",
     ]
-    assert _slices(checks, EstimateSettings()) == ([(None, checks)], [])
+    parts, notes = _slices(checks, EstimateSettings())
+    assert [(name, part is checks, place.tolist()) for name, part, place in parts] == [(None, True, [*range(11)])]
+    assert notes == []
 
 
 def some_numbers(n=60, rest=200):

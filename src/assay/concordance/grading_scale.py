@@ -34,6 +34,7 @@ from assay.estimation.statistic import Floats, Ints
 from assay.statistics.categories import PanelStatistic, Together, answers_of, grid
 from assay.statistics.components.variance import Components, Form, IntraclassCorrelation, OneWay, TwoWay
 from assay.statistics.pairs import Distance, MeanOfPairs, Moments2
+from assay.statistics.words import dependence_cautions
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -290,6 +291,7 @@ class ScaleTables:
         self.interval = "no interval"
         self.raters = settings.raters_for(random=True)
         self.notes = self._notes()
+        self.errors: list[Floats] = []
 
     def _check(self, labels: Annotations, settings: GradingScaleSettings) -> None:
         """Refuse a table without the requested columns and annotators."""
@@ -497,6 +499,8 @@ class ScaleTables:
                 rows += found.rows(places, HIGHEST.get(measure))
                 if measure == "icc":
                     differences += self.compare(found, place)
+                    if benchmark == POOLED and judge in (JUDGES_MEAN, ONE_JUDGE):
+                        self.errors += self._item_errors(found)
         return rows, differences
 
     def align(self, judge: str, items: Ints) -> dict[str, Found]:
@@ -527,6 +531,14 @@ class ScaleTables:
         adjusted = adjust_p(np.array([row["p"] for row in rows], dtype=float), "holm")
         shown = adjusted <= 1 - self.how.confidence
         return [{**rows[i], "p_adjusted": adjusted[i], "significant": bool(shown[i])} for i in range(len(rows))]
+
+    def _item_errors(self, found: Found) -> list[Floats]:
+        """The influence of each item on the differences between scales; none of units of several items."""
+        without, pairs = found.values.leave_one_out, itertools.combinations(range(len(self.scales)), 2)
+        if self.clusters is not None or len(without) != len(self.items):
+            return []
+        each = [without[:, a] - without[:, b] for a, b in pairs]
+        return [one - one.mean() for one in each if np.isfinite(one).all()]
 
     def reliability(self) -> list[Row]:
         """The panels of humans and of judges, and their difference on the items that both labelled."""
@@ -678,7 +690,8 @@ class ScaleTables:
             "labels": self.frame.height,
         }  # fmt: skip
         return Run(
-            "grading-scales", self.how, data, facts, self.interval, tuple(self.exclusions), tuple(self.notes)
+            "grading-scales", self.how, data, facts, self.interval, tuple(self.exclusions), tuple(self.notes),
+            dependence_cautions(self.errors, self.labels),
         )  # fmt: skip
 
 

@@ -457,6 +457,24 @@ class Annotations:
             replace(self, labels=self.labels.drop(moved), items=items, annotators=annotators), *self._codes
         )
 
+    def of_items(self, name: str) -> pl.Series:
+        """Return one value per item: an item column, or one of the labels that is the same in all labels of an item.
+
+        If every item has one label, as in a file of one judge, no column is known to describe items.
+
+        Raises
+        ------
+        DataError
+            If there is no such column.
+        """
+        known = name if name in self.items.columns else self.names.get(name, name)
+        if known in self.items.columns:
+            return self.items[known]
+        own = known in self.labels.columns and known not in (*KEY, "label")
+        if own and (column := self._value_of_each("item", self.labels[known])) is not None:
+            return column
+        raise DataError(unknown("item column", name, self.items.columns, "the table of items"))
+
     def _value_of_each(self, role: str, column: pl.Series) -> pl.Series | None:
         """The value of each item (or annotator), if it has only one."""
         names, codes = self._code_column(role)

@@ -633,10 +633,7 @@ def cluster_codes(labels: Annotations, column: str) -> NDArray[np.int64]:
     DataError
         If the items have no such column, or an item has no value in it.
     """
-    name = labels.names.get(column, column) if column not in labels.items.columns else column
-    if name not in labels.items.columns:
-        raise DataError(unknown("item column", column, labels.items.columns, "the table of items"))
-    clusters = labels.items[name]
+    clusters = labels.of_items(column)
     if clusters.dtype.is_float():
         clusters = clusters.fill_nan(None)
     if clusters.null_count():

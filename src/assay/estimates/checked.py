@@ -21,7 +21,7 @@ from assay.data.chunked.chunks import Chunks
 from assay.data.names import natural, natural_places
 from assay.data.ratings import Ratings, cluster_codes
 from assay.data.scales import Scale
-from assay.errors import DataError, DesignError, counted, listing, unknown, unknown_judge
+from assay.errors import DataError, DesignError, counted, listing, unknown_judge
 from assay.estimates import words
 from assay.estimates.difference import Checked, JudgeMean, sum_at
 from assay.estimation.resampling import gather
@@ -469,10 +469,7 @@ def item_column(labels: Annotations, name: str) -> pl.Series:
     DataError
         For an unknown column.
     """
-    known = labels.names.get(name, name) if name not in labels.items.columns else name
-    if known not in labels.items.columns:
-        raise DataError(unknown("item column", name, labels.items.columns, "the table of items"))
-    column = labels.items[known]
+    column = labels.of_items(name)
     return column.fill_nan(None) if column.dtype.is_float() else column
 
 

@@ -179,3 +179,11 @@ def _estimate(value: float, error: float, df: float, confidence: float) -> Estim
         return value - half, value + half
 
     return estimate_by_ends(value, error, ends, confidence)
+
+
+def coefficient_errors(x: Floats, human: Floats, judged: Floats, weights: Sequence[float]) -> list[Floats]:
+    """Return the contributions of labelled items to the errors of the coefficients: (n,) each."""
+    filled = np.where(np.isfinite(judged), judged, np.nanmean(judged))
+    inverse = np.linalg.pinv(x)
+    z = [human - weight * filled for weight in weights]
+    return [row * (one - x @ (inverse @ one)) for row, one in zip(inverse, z, strict=True)]

@@ -19,14 +19,7 @@ from scipy.special import stdtrit
 from assay.errors import DesignError, unknown
 from assay.estimates.checked import ONE_HUMAN, SpotChecks
 from assay.estimates.difference import LEAST_SHARED, Checked, Corrected, JudgeMean, MeanSpread, difference, sum_at
-from assay.estimation.intervals import (
-    Estimate,
-    EstimateByRule,
-    missing,
-    p_of_ends,
-    same_everywhere,
-    without_interval,
-)
+from assay.estimation.intervals import Estimate, EstimateByRule, missing, p_of_ends, same_everywhere, without_interval
 from assay.estimation.statistic import Bools, Floats, Ints
 
 LEAST_SOURCES = 5

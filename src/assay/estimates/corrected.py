@@ -34,7 +34,13 @@ from assay.estimates.checked import (
     missing_check,
     sampling_checks,
 )
-from assay.estimates.coefficients import FEW_CLUSTERS, LEAST_CLUSTERS, Regressors, corrected_coefficients
+from assay.estimates.coefficients import (
+    FEW_CLUSTERS,
+    LEAST_CLUSTERS,
+    Regressors,
+    coefficient_errors,
+    corrected_coefficients,
+)
 from assay.estimates.contrasts import Outputs, SourcePairs, SystemContrast, contrast_systems
 from assay.estimates.difference import LEAST_ITEMS, Corrected, JudgeMean, MeanSpread, difference, slope, tune_lambda
 from assay.estimates.judge_means import JudgeRuns, RotatedRuns
@@ -45,10 +51,10 @@ from assay.estimation.result import Exclusion, Result, Run, choice_caution, fing
 from assay.estimation.statistic import Bools, Floats, Ints
 from assay.reporting import pictures
 from assay.reporting.tables import decimals, p_value
-from assay.statistics.clusters import dependence
+from assay.statistics.clusters import dependence, grouped_items
 from assay.statistics.guard import Guard
 from assay.statistics.rogan_gladen import true_shares
-from assay.statistics.words import dependent_items
+from assay.statistics.words import dependence_cautions, dependent_items
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -90,10 +96,7 @@ class EstimateSettings(Settings):
     )
     _: KW_ONLY
     target: Target | None = option(
-        None,
-        "Quantity to estimate.",
-        details="Default: the mean of numbers, the shares of categories.",
-        first=True,
+        None, "Quantity to estimate.", details="Default: the mean of numbers, the shares of categories.", first=True
     )
     quantiles: Sequence[float] = option((0.25, 0.5, 0.75), "Quantiles for target quantiles.", above=0, below=1)
     regress: Sequence[str] = option(
@@ -386,19 +389,20 @@ def estimate(labels: Annotations | Chunks, settings: EstimateSettings) -> Correc
     _fit_target(checks, target)
     found, cautions = _choose_estimator(checks, settings)
     contrasts: tuple[SystemContrast, ...] = ()
+    errors: list[Floats] = []
     if found == "rogan-gladen":
-        lines, contrasts, notes = (
+        lines, notes = (
             _rogan_gladen(checks, settings, target),
-            (),
             ["Rogan–Gladen estimates, for the items without a gold label"],
         )
     elif settings.regress:
-        lines, notes = _coefficients(checks, settings), []
+        (lines, errors), notes = _coefficients(checks, settings), []
     elif settings.contrast is not None:
         lines, contrasts, notes = _systems(checks, settings, target)
     else:
         parts, notes = _slices(checks, settings)
-        lines = [line for name, part in parts for line in _lines(part, settings, target, name, len(parts))]
+        lines = [line for name, part, _ in parts for line in _lines(part, settings, target, name, len(parts))]
+        errors = _item_errors(checks, parts, settings, target)
     if checks.n_unjudged:
         notes.append(words.unjudged(checks.n_unjudged, checks.n_all, imputed=not settings.regress))
     notes += list(dict.fromkeys(PROVENANCE[labels.reading.provenance(judge)] for judge in judges))
@@ -407,7 +411,8 @@ def estimate(labels: Annotations | Chunks, settings: EstimateSettings) -> Correc
     cautions = (
         *cautions, *_annotator_cautions(checks, settings), *_missing_cautions(checks, n_gone, settings),
         *_match_cautions(labels, checks, judges, settings),
-        *_choice_cautions(labels, judges), *_dependent_sources(checks, settings), *_cluster_cautions(checks, settings),
+        *_choice_cautions(labels, judges), *_dependent_items(checks, settings, errors),
+        *_cluster_cautions(checks, settings),
     )  # fmt: skip
     facts = {
         "items": checks.n_all, "excluded": n_gone or None, "labelled": checks.n,
@@ -443,22 +448,34 @@ def _cluster_cautions(checks: SpotChecks, settings: EstimateSettings) -> list[st
     return [words.few_clusters(number, FEW_CLUSTERS)] if LEAST_CLUSTERS <= number < FEW_CLUSTERS else []
 
 
-def _dependent_sources(checks: SpotChecks, settings: EstimateSettings) -> list[str]:
-    """A caution if human labels of sources depend on one another within documents that are not named as clusters."""
-    if settings.contrast is None or settings.sources is None or checks.cluster is not None or checks.n < 2:
-        return []
-    items = _table_of(checks, settings.contrast).items
-    system, source = (items[name].cast(pl.String) for name in (settings.contrast, settings.sources))
+def _dependent_items(checks: SpotChecks, settings: EstimateSettings, errors: Sequence[Floats]) -> tuple[str, ...]:
+    """A caution if items, or sources, depend on one another within documents that are not named as clusters."""
+    if checks.cluster is not None or checks.stratum is not None or checks.table is None or checks.n < 2:
+        return ()
+    if settings.contrast is not None and settings.sources is not None:
+        return _dependent_sources(checks, settings.contrast, settings.sources)
+    scattered: list[str] = []
+    if settings.population == "finite":
+        # Items that are sampled across documents are independent, for a mean of these items.
+        each = {name: replace(checks, cluster=code) for name, code in grouped_items(checks.table.items).items()}
+        scattered = ["", *(name for name, one in each.items() if one.drawn("finite").scattered)]
+    return dependence_cautions(errors, checks.table, scattered)
+
+
+def _dependent_sources(checks: SpotChecks, contrast: str, sources: str) -> tuple[str, ...]:
+    """The same for human labels of sources."""
+    items = _table_of(checks, contrast).items
+    system, source = (items[name].cast(pl.String) for name in (contrast, sources))
     # The columns of the sources: those with one value for all outputs of a source.
-    own = [name for name in items.columns if name not in ("item", settings.contrast, settings.sources)]
-    counts = items.group_by(settings.sources, maintain_order=True).agg(pl.col(own).n_unique())
-    about = items.group_by(settings.sources, maintain_order=True).first()
+    own = [name for name in items.columns if name not in ("item", contrast, sources)]
+    counts = items.group_by(sources, maintain_order=True).agg(pl.col(own).n_unique())
+    about = items.group_by(sources, maintain_order=True).first()
     kept = [name for name in own if (counts[name] == 1).all()]
-    about = about.select(pl.col(settings.sources).cast(pl.String).alias("item"), *kept)
+    about = about.select(pl.col(sources).cast(pl.String).alias("item"), *kept)
     place = {name: i for i, name in enumerate(about["item"].to_list())}
     unit = np.array([place[name] for name in source.to_list()])[checks.position]
     mine = np.array(system.fill_null("").to_list())[checks.position]
-    names, found = sorted(set(mine.tolist()) - {""}), []
+    names, found = sorted(set(mine.tolist()) - {""}), list[Floats]()
     human = np.bincount(checks.row, checks.y, checks.n) / np.bincount(checks.row, minlength=checks.n)
     for a, b in itertools.islice(itertools.combinations(names, 2), MOST_PAIRS):
         part, here = np.zeros(about.height), np.isin(mine, (a, b))
@@ -466,9 +483,9 @@ def _dependent_sources(checks: SpotChecks, settings: EstimateSettings) -> list[s
             y = human[mine == name]
             part += np.bincount(unit[mine == name], sign * (y - y.mean()) / len(y), about.height)
         part[np.bincount(unit[here], minlength=about.height) == 0] = np.nan
-        if (effect := dependence(part, about)) is not None:
-            found.append(effect)
-    return [dependent_items(max(found, key=lambda effect: effect.design))] if found else []
+        found.append(part)
+    effect = dependence(np.stack(found), about) if found else None
+    return () if effect is None else (dependent_items(effect),)
 
 
 def _match_cautions(
@@ -497,8 +514,7 @@ def _judges_of(labels: Annotations | Chunks, settings: EstimateSettings) -> list
         return [given] if isinstance(given, str) else list(given)
     if len(labels.judges) != 1:
         raise DesignError(
-            f"specify the judge with judge=...; the table has {listing(labels.judges) or 'no judge'}",
-            option="judge",
+            f"specify the judge with judge=...; the table has {listing(labels.judges) or 'no judge'}", option="judge"
         )
     return list(labels.judges)
 
@@ -530,8 +546,7 @@ def _fit_target(checks: SpotChecks, target: str) -> None:
     different = len(seen[np.isfinite(seen)])
     if target == "quantiles" and different < LEAST_VALUES:
         raise DesignError(
-            f"{different} different labels are too few for quantiles; use target='shares'",
-            option="target",
+            f"{different} different labels are too few for quantiles; use target='shares'", option="target"
         )
     if target == "shares" and len(_labels_of(checks)) > MOST_SHARES:
         raise DesignError(
@@ -608,10 +623,14 @@ def _group_by_system(checks: SpotChecks, settings: EstimateSettings) -> SpotChec
     return checks.balance(system, source if checks.cluster is None else checks.cluster)
 
 
-def _slices(checks: SpotChecks, settings: EstimateSettings) -> tuple[list[tuple[str | None, SpotChecks]], list[str]]:
-    """The slices with their names; all items if there are no slices."""
+Slice = tuple[str | None, SpotChecks, Ints]
+"""The name of a slice, its labels, and the positions of its items."""
+
+
+def _slices(checks: SpotChecks, settings: EstimateSettings) -> tuple[list[Slice], list[str]]:
+    """The slices; all items if there are none."""
     if settings.by is None:
-        return [(None, checks)], []
+        return [(None, checks, np.arange(checks.n_all))], []
     column = item_column(_table_of(checks, settings.by), settings.by)
     if (different := column.drop_nulls().n_unique()) > checks.n:
         numbers = f", or use target='coefficients' with regress=['{settings.by}']" if column.dtype.is_numeric() else ""
@@ -619,16 +638,16 @@ def _slices(checks: SpotChecks, settings: EstimateSettings) -> tuple[list[tuple[
             f"'{settings.by}' has {different:,} values, more than the {checks.n} human-labelled items: slices without "
             f"human labels cannot be corrected. Group the values{numbers}", option="by",
         )  # fmt: skip
-    parts: list[tuple[str | None, SpotChecks]] = []
-    notes = []
+    parts, notes = list[Slice](), []
     for value in natural([v for v in column.unique().to_list() if v is not None]):
-        part = checks.where((column == value).fill_null(value=False).to_numpy())
+        mine = (column == value).fill_null(value=False).to_numpy()
+        part = checks.where(mine)
         there = part.present()
         if gone := [name for name in part.people if name not in there.people]:
             notes.append(
                 f"{settings.by} {cut_text(str(value))}: {listing(gone)} excluded (fewer than 2 labelled items)"
             )
-        parts.append((str(value), there))
+        parts.append((str(value), there, np.flatnonzero(mine)))
     if column.null_count():
         notes.append(f"{counted(column.null_count(), 'item')} without '{settings.by}' are in no slice")
     return parts, notes
@@ -704,6 +723,28 @@ def _asked(checks: SpotChecks, target: str) -> list[Asked]:
     bounds = checks.scale.bounds
     two = bounds is not None and checks.scale.categories is not None and len(checks.scale.categories) == 2
     return [("mean", _itself, bounds, True if two else None)]
+
+
+def _item_errors(
+    checks: SpotChecks, slices: Sequence[Slice], settings: EstimateSettings, target: str
+) -> list[Floats]:  # fmt: skip
+    """The contribution of each labelled item to the error of each estimate, in all slices: (items,) each."""
+    if checks.cluster is not None or checks.table is None:
+        return []
+    asked = [] if target == "quantiles" else [number for _, number, *_ in _asked(checks, target)]
+    errors = np.full((len(asked or settings.quantiles), checks.n_all), np.nan)
+    for _, part, places in slices:
+        drawn = part.drawn("infinite")
+        if not drawn.n_people or drawn.n < 2:
+            continue
+        ends = [float(np.quantile(part.y, q, method="inverted_cdf")) for q in settings.quantiles]
+        numbers = asked or [_share_up_to(end) for end in ends]
+        judged, labels = ([_prediction(part, settings, one) for one in numbers], [one(part.y) for one in numbers])
+        weight = _weight(part, drawn, labels, judged, settings)
+        for error, y, f in zip(errors, labels, judged, strict=True):
+            of_judge = weight * (f.row - f.mean) / part.n_all
+            error[places[part.position]] = drawn.n * (difference(drawn, y, f, weight).contributions + of_judge)
+    return list(errors)
 
 
 def _has_several(checks: SpotChecks, settings: EstimateSettings) -> bool:
@@ -890,8 +931,8 @@ def _skew_caution(checks: SpotChecks, target: str) -> tuple[str, ...]:
 # -- regression coefficients ------------------------------------------------------------------------------
 
 
-def _coefficients(checks: SpotChecks, settings: EstimateSettings) -> list[EstimateLine]:
-    """The coefficients of the mean human label on columns of the items."""
+def _coefficients(checks: SpotChecks, settings: EstimateSettings) -> tuple[list[EstimateLine], list[Floats]]:
+    """The coefficients of the mean human label on columns of the items, and the errors of labelled items."""
     table = _table_of(checks, settings.regress[0])
     two = checks.categories is not None and len(checks.categories) == 2
     if not (checks.scale.numeric or two):
@@ -899,17 +940,22 @@ def _coefficients(checks: SpotChecks, settings: EstimateSettings) -> list[Estima
     if len(checks.judges) > 1:
         raise DesignError("coefficients require one judge; name it with judge=...", option="judge")
     human = np.bincount(checks.row, checks.y, checks.n) / np.bincount(checks.row, minlength=checks.n)
+    regressors = Regressors.of(checks.columns, table.items["item"].to_list())
     each = corrected_coefficients(
-        Regressors.of(checks.columns, table.items["item"].to_list()), checks.values[:, 0], checks.position, human,
-        checks.cluster, settings.confidence,
-    )  # fmt: skip
-    return [
+        regressors, checks.values[:, 0], checks.position, human, checks.cluster, settings.confidence
+    )
+    errors = np.full((len(each), checks.n_all), np.nan)
+    errors[:, checks.position] = coefficient_errors(
+        regressors.x[checks.position], human, checks.judged[:, 0], [one.weight for one in each]
+    )
+    lines = [
         EstimateLine(
             None, one.name, one.corrected, one.humans_only, one.judge_only, one.equivalent_labels, one.weight, checks.n,
             checks.n_all,
         )
         for one in each
     ]  # fmt: skip
+    return lines, list(errors)
 
 
 # -- systems, adjusted for the severity of annotators -------------------------------------------------------

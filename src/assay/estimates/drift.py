@@ -38,9 +38,9 @@ from assay.estimation.intervals import (
 from assay.estimation.options import Settings, level_option, option, question_of_two
 from assay.estimation.result import Result, Run, fingerprint_with
 from assay.estimation.statistic import Bools, Floats, Ints
-from assay.statistics.clusters import ClusteredSum, dependence, design_effect
+from assay.statistics.clusters import ClusteredSum, design_effect
 from assay.statistics.means import WelchDifference
-from assay.statistics.words import dependent_items
+from assay.statistics.words import dependence_cautions
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -230,14 +230,14 @@ class ScoredRun:
         """Return the item id, or the text, of each labelled item."""
         if key == "item":
             return self.item
-        column = dict(zip(self.table.items["item"], self.table.items[key].cast(pl.String), strict=True))
+        column = dict(zip(self.table.items["item"], self.table.of_items(key).cast(pl.String), strict=True))
         return [column[i] or "" for i in self.item]
 
     def people_by(self, key: str) -> dict[str, list[float]]:
         """Return the human labels by item, or by text."""
         if key == "item":
             return self.people
-        column = dict(zip(self.table.items["item"], self.table.items[key].cast(pl.String), strict=True))
+        column = dict(zip(self.table.items["item"], self.table.of_items(key).cast(pl.String), strict=True))
         return {column[i] or "": labels for i, labels in self.people.items()}
 
 
@@ -277,13 +277,13 @@ def _clusters_of(runs: Sequence[ScoredRun], key: str, settings: DriftSettings) -
     """The cluster of each item, or text, of all runs; None without clusters."""
     declared = {run.table.reading.clusters for run in runs}
     if settings.clusters is None or (
-        settings.clusters in declared and any(settings.clusters not in run.table.items.columns for run in runs)
+        settings.clusters in declared and not all(_has_items(run.table, settings.clusters) for run in runs)
     ):
         return None  # a study declares its documents, and the other run does not have them
     found: dict[str, str] = {}
     for run in runs:
         cluster_codes(run.table, settings.clusters)  # refuses an unknown column and items without a cluster
-        column = run.table.items[run.table.column_name(settings.clusters)].cast(pl.String).to_list()
+        column = run.table.of_items(settings.clusters).cast(pl.String).to_list()
         named = dict(zip(run.table.items["item"].to_list(), column, strict=True))
         found |= {name: named[item] for name, item in zip(run.keys(key), run.item, strict=True)}
     place = {name: i for i, name in enumerate(sorted(set(found.values())))}
@@ -296,10 +296,8 @@ def _dependent_anchors(new: ScoredRun, pairs: AnchorPairs, key: str) -> tuple[st
         return ()
     d, keys = dict(zip(pairs.names, pairs.d - pairs.d.mean(), strict=True)), new.keys(key)
     part = dict(zip(new.item, [d.get(name, math.nan) for name in keys], strict=True))
-    items = new.table.items
-    each = np.array([part.get(item, math.nan) for item in items["item"].to_list()])
-    effect = dependence(each, items, (key, *new.table.reading.left_out))
-    return () if effect is None else (dependent_items(effect),)
+    each = np.array([part.get(item, math.nan) for item in new.table.items["item"].to_list()])
+    return dependence_cautions([each], new.table, (key,))
 
 
 def _same_codes(*runs: ScoredRun) -> list[ScoredRun]:
@@ -325,10 +323,17 @@ def _key(old: ScoredRun, new: ScoredRun, settings: DriftSettings) -> str:
     tables = [old.table, new.table] + ([] if settings.anchors is None else [settings.anchors])
     if settings.text is not None:
         for table in tables:
-            if settings.text not in table.items.columns:
-                raise DataError(unknown("item column", settings.text, table.items.columns, "the table of items"))
+            table.of_items(settings.text)  # refuses an unknown column
         return settings.text
-    return TEXT if all(TEXT in table.items.columns for table in tables) else "item"
+    return TEXT if all(_has_items(table, TEXT) for table in tables) else "item"
+
+
+def _has_items(table: Annotations, name: str) -> bool:
+    """Whether a table has a column with one value for each item."""
+    try:
+        return len(table.of_items(name)) > 0
+    except DataError:
+        return False
 
 
 @dataclass(frozen=True, eq=False)

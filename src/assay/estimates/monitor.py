@@ -30,8 +30,7 @@ from assay.estimation.options import Settings, option, question
 from assay.estimation.result import Result, Run, fingerprint_with
 from assay.estimation.statistic import Floats, Ints
 from assay.reporting import pictures
-from assay.statistics.clusters import dependence
-from assay.statistics.words import dependent_items
+from assay.statistics.words import dependence_cautions
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -573,5 +572,4 @@ def _dependent(labels: Annotations, stream: _Stream, n: int, order: str | None) 
     part, before = np.full(labels.n_items, np.nan), stream.values[:n]
     part[stream.item[:n]] = before - before.mean()
     skip = () if order is None else (labels.column_name(order),)
-    effect = dependence(part, labels.items, (*skip, *labels.reading.left_out))
-    return () if effect is None else (dependent_items(effect),)
+    return dependence_cautions([part], labels, skip)

@@ -29,7 +29,7 @@ from assay.data.words import PROVENANCE
 from assay.errors import DesignError, counted
 from assay.estimates import words
 from assay.estimates.checked import judge_of
-from assay.estimation.intervals import Estimate, EstimateByRule, Pseudo
+from assay.estimation.intervals import Estimate, EstimateByRule, Pseudo, without_interval
 from assay.estimation.options import Limits, Settings, level_option, option, question
 from assay.estimation.result import Result, Run, fingerprint_with
 from assay.estimation.statistic import Bools, Floats, Ints
@@ -37,6 +37,7 @@ from assay.reporting import pictures
 from assay.reporting.page import atomic_write
 from assay.reporting.tables import p_value
 from assay.statistics.guard import Guard, Question
+from assay.statistics.words import dependence_cautions
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -221,8 +222,7 @@ def route(labels: Annotations | Chunks, settings: RouteSettings) -> Route:
     n_all = len(every)
     if not np.isfinite(everywhere[position]).any() or len(np.unique(everywhere[np.isfinite(everywhere)])) < 2:
         raise DesignError(
-            f"'{settings.signal}' is the same for all items; choose another signal with signal=...",
-            option="signal",
+            f"'{settings.signal}' is the same for all items; choose another signal with signal=...", option="signal"
         )
     here = np.where(np.isfinite(everywhere[position]), everywhere[position], -math.inf)
     cluster = None if settings.clusters is None else cluster_codes(labels, settings.clusters)
@@ -245,14 +245,20 @@ def route(labels: Annotations | Chunks, settings: RouteSettings) -> Route:
          "kept": bool(i <= kept), "agreement": agree, "reason": found.reason}
         for i, (c, (p, found, n, agree)) in enumerate(zip(thresholds, tested, strict=True))
     ]  # fmt: skip
-    share, threshold = (rows[kept]["share"], rows[kept]["threshold"]) if kept >= 0 else (0.0, math.inf)
     # Items with the same signal are routed together, so that several steps can be one share.
     apart = [i for i, c in enumerate(thresholds) if i == 0 or c != thresholds[i - 1]]
     m = float(np.mean(np.bincount(ratings.answers.item)[position])) - 1  # human labels per item
     used = fingerprint_with(
         ratings.fingerprint, **digest_of_columns(labels, settings.clusters), signal=signal.tobytes()
     )
-    run = Run("route", settings, used, {"items": n_all, "labelled": len(position), "judge": judge}, notes=tuple(notes))
+    share, threshold = (rows[kept]["share"], rows[kept]["threshold"]) if kept >= 0 else (0.0, math.inf)
+    # The items of the judge's share or, without one, of all shares.
+    mine = here >= threshold if kept >= 0 else here > -math.inf
+    error = dict(zip([items[i] for i in position[mine]], d[mine] - d[mine].mean(), strict=True))
+    part = np.array([error.get(item, math.nan) for item in labels.items["item"].to_list()])
+    cautions = dependence_cautions([part] if units is None else [], labels)
+    facts = {"items": n_all, "labelled": len(position), "judge": judge}
+    run = Run("route", settings, used, facts, notes=tuple(notes), cautions=cautions)
     cost = (1 - share) * n_all * m * settings.price + n_all * settings.judge_price
     return Route(
         judge, share, threshold, reason,
@@ -338,36 +344,21 @@ def _test_advantage(
 ) -> tuple[float, Estimate, int, float]:
     """One-sided p of a violated margin on the kept items (Hall's corrected t), and the estimate with its interval."""
     n = int(keep.sum())
+    value = float(d[keep].mean()) if n else math.nan
     if n < LEAST_KEPT:
-        reason = f"{counted(n, 'labelled item')}; {LEAST_KEPT} are required"
-        return (
-            1.0,
-            Estimate(float(d[keep].mean()) if n else math.nan, math.nan, math.nan, math.nan, reason),
-            n,
-            math.nan,
-        )
+        return 1.0, without_interval(value, f"{counted(n, 'labelled item')}; {LEAST_KEPT} are required"), n, math.nan
     each = d[keep]
     if units is not None:
         code = np.unique(units[keep], return_inverse=True)[1]
         number = int(code.max()) + 1
         each = np.bincount(code, each) * number / n
         if number < LEAST_KEPT / 2:
-            return (
-                1.0,
-                Estimate(float(d[keep].mean()), math.nan, math.nan, math.nan, "too few clusters"),
-                n,
-                math.nan,
-            )
+            return 1.0, without_interval(value, "too few clusters"), n, math.nan
     one, found = np.ones(1), Pseudo(each[:, None])
     value = float(each.mean())
     if not np.ptp(each) > 0:
-        p = 0.0 if value > 0 else 1.0
-        return (
-            p,
-            Estimate(value, math.nan, math.nan, math.nan, "the difference is equal on all items"),
-            n,
-            float(agreement[keep].mean()),
-        )
+        none = without_interval(value, "the difference is equal on all items")
+        return 0.0 if value > 0 else 1.0, none, n, float(agreement[keep].mean())
 
     def ends(level: float) -> tuple[float, float]:
         return found.interval(one, level)

@@ -19,7 +19,7 @@ import polars as pl
 from assay.data.annotations import Annotations
 from assay.data.chunked.chunks import Chunks
 from assay.data.columns import PART, PARTS
-from assay.errors import DesignError, counted
+from assay.errors import DesignError
 from assay.estimation.intervals import Estimate, EstimateByRule, Estimates, adjust_p, missing, partial_conjunction
 from assay.estimation.options import number_in, question, question_of_two
 from assay.estimation.result import Exclusion, Result, Run, choice_caution, json_safe
@@ -36,7 +36,7 @@ from assay.statistics.copies import find_weakest
 from assay.statistics.item_agreement import ItemLevelAgreement
 from assay.statistics.panels import ConstantBaseline, PairwiseScore, ScaleUse, scale_use_of
 from assay.statistics.wins import TIE, advantage
-from assay.statistics.words import development_items
+from assay.statistics.words import development_items, few_clusters
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -532,10 +532,6 @@ class AltTest(Result):
         return studies.pilot_of_test(self.win_counts)
 
 
-FEW_CLUSTERS = 20
-"""With fewer clusters the level of the verdict depends on their correlation; see docs/type-one-error.md."""
-
-
 @question_of_two(AltTestSettings)
 def alt_test(labels: Annotations | Chunks, judge: str, settings: AltTestSettings) -> AltTest:
     """Test whether a judge can replace annotators (alternative annotator test).
@@ -672,11 +668,8 @@ def _cautions(win_counts: WinCounts, settings: AltTestSettings) -> tuple[str, ..
             "With balance=True, ω and its p-values use one variance for all classes, as published: their level is "
             "about .01 to .11 instead of .05. The verdict does not use them."
         )
-    if n_annotators and win_counts.clustering is not None and win_counts.clustering.n_clusters.min() < FEW_CLUSTERS:
-        found.append(
-            f"With {counted(int(win_counts.clustering.n_clusters.min()), 'cluster')}, a fault that affects few of them "
-            "can be absent by chance: a fault in one of five documents misses all of ten with probability .11."
-        )
+    if n_annotators and win_counts.clustering is not None:
+        found += few_clusters(int(win_counts.clustering.n_clusters.min()))
     if 0 < n_annotators < 3 and not settings.fixed_reference:
         found.append(
             "With fewer than three annotators there is no consensus to compare with."

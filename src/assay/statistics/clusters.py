@@ -13,6 +13,8 @@ from dataclasses import dataclass
 import numpy as np
 import polars as pl
 
+from assay.data.annotations import Annotations
+from assay.data.columns import KEY
 from assay.data.names import stems
 from assay.data.ratings import level_codes
 from assay.data.structure.role_names import ENDS_IN_ID, plain_name
@@ -21,6 +23,9 @@ from assay.statistics.wins import LOSS, WIN
 
 LEAST_GROUPS = 10
 """Groups of items, such as documents, from which their effect on the tests is estimated."""
+
+FEW_CLUSTERS = 20
+"""With fewer clusters the level of a test depends on their correlation; see docs/type-one-error.md."""
 
 LARGE_EFFECT = 1.2
 """A design effect from which a caution is printed: standard errors that ignore it are 10% too small."""
@@ -45,6 +50,8 @@ class DocumentEffect:
         The item column, such as that of documents; empty for prefixes of item ids.
     by_chance : bool
         Whether an effect of this size is not significant.
+    df : float, optional
+        Degrees of freedom of the effect of independent items, if it is not that of groups of equal size.
     """
 
     n_stems: int
@@ -52,13 +59,29 @@ class DocumentEffect:
     design: float
     column: str = ""
     by_chance: bool = False
+    df: float | None = None
+
+    @classmethod
+    def of(cls, part: Floats, code: Ints, column: str) -> DocumentEffect:
+        """Return the effect of groups on the contributions of items, (n,) each.
+
+        If signs of independent items change at random, the variance of the effect is twice the sum of the squared
+        products of two items of a group, over the squared sum of squares: few groups of large contributions vary more.
+        It is at least that of equal contributions.
+        """
+        df = math.inf
+        for square in (part**2, np.ones(len(part))):
+            within = np.bincount(code, square) ** 2 - np.bincount(code, square**2)
+            df = min(df, float(square.sum()) ** 2 / max(float(within.sum()), FLAT**2))
+        return cls(int(code.max()) + 1, len(code), _raw_effect(part, code), column, df=df)
 
     @property
     def p(self) -> float:
         """The probability of at least this effect if the items are independent: χ² of the groups' sums."""
         from scipy.special import chdtrc
 
-        return float(chdtrc(self.n_stems - 1, self.design * (self.n_stems - 1)))
+        df = self.n_stems - 1 if self.df is None else self.df
+        return float(chdtrc(df, self.design * df))
 
 
 def largest_effect(of_columns: Sequence[DocumentEffect], n_columns: int) -> DocumentEffect | None:
@@ -82,31 +105,54 @@ def grouped_items(items: pl.DataFrame | None, left_out: Sequence[str] = ()) -> M
     return found
 
 
-def dependence(part: Floats, items: pl.DataFrame, left_out: Sequence[str] = ()) -> DocumentEffect | None:
-    """Return the effect of documents on an estimate whose errors are assumed independent; None without a large one.
+def item_columns(labels: Annotations) -> pl.DataFrame:
+    """Return the items with the columns in which groups of them are sought.
+
+    If every item has one label, as in a file of one judge, any column of the labels can be one of the items; but not
+    one that determines the label, such as the label in other words.
+    """
+    items = labels.items
+    if len(labels) != labels.n_items:
+        return items
+    known = (*KEY, *items.columns, *labels.conditions, "label")
+    rows = items.select("item").join(labels.labels, on="item", how="left", maintain_order="left")
+    more = [one for one in rows.drop(known, strict=False).iter_columns() if not one.dtype.is_nested()
+            and rows.select(one.name, "label").n_unique() > one.n_unique()]  # fmt: skip
+    return items.with_columns(more)
+
+
+def dependence(parts: Floats, items: pl.DataFrame, left_out: Sequence[str] = ()) -> DocumentEffect | None:
+    """Return the effect of documents on estimates whose errors are assumed independent; None without a large one.
 
     Parameters
     ----------
-    part : (items,) float
-        The contribution of each item to the error of the estimate; NaN without one.
+    parts : (items,) or (estimates, items) float
+        The contribution of each item to the error of each estimate; NaN without one.
     items : DataFrame
         The items, with their columns: each is examined, and shared prefixes of item ids.
     left_out : sequence of str
-        Columns that are no groups, such as the text.
+        Columns that are no groups, such as the text; empty for the prefixes.
     """
-    used = np.flatnonzero(~np.isnan(part))
-    if len(used) < 2 * LEAST_GROUPS:
-        return None
-    about, part = items[used.tolist()], part[used]
-    groups = dict(grouped_items(about, left_out))
-    shared = stems(about["item"].cast(pl.String))
-    if shared is not None and LEAST_GROUPS <= len(shared.stem.names) <= len(part) / 2:
+    found, known, rows = list[DocumentEffect](), dict[bytes, Mapping[str, Ints]](), np.atleast_2d(parts)
+    for part in rows:
+        there = ~np.isnan(part)
+        if there.sum() < 2 * LEAST_GROUPS:
+            continue
+        if (key := there.tobytes()) not in known:
+            known[key] = _groups_of(items.filter(pl.Series(there)), left_out)
+        each = [DocumentEffect.of(part[there], code, name) for name, code in known[key].items()]
+        # A column with the same groups as the ids is named: it can be given as clusters.
+        best = largest_effect(each, max(len(each), 1) * len(rows))
+        found += [best] if best is not None and best.design >= LARGE_EFFECT else []
+    return max(found, key=lambda effect: effect.design, default=None)
+
+
+def _groups_of(items: pl.DataFrame, left_out: Sequence[str]) -> Mapping[str, Ints]:
+    """The groups of item columns, and of shared prefixes of item ids, whose name is empty."""
+    groups, shared = dict(grouped_items(items, left_out)), stems(items["item"].cast(pl.String))
+    if "" not in left_out and shared is not None and LEAST_GROUPS <= len(shared.stem.names) <= len(items) / 2:
         groups[""] = shared.stem.codes.astype(np.int64)
-    each = [DocumentEffect(int(code.max()) + 1, len(part), _raw_effect(part, code), name)
-            for name, code in groups.items()]  # fmt: skip
-    # A column with the same groups as the ids is named: it can be given as clusters.
-    best = largest_effect(each, max(len(groups), 1))
-    return best if best is not None and best.design >= LARGE_EFFECT else None
+    return groups
 
 
 def _raw_effect(part: Floats, cluster: Ints) -> float:

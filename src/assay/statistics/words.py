@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
+
+from assay.data.annotations import Annotations
 from assay.errors import counted
+from assay.estimation.statistic import Floats
 from assay.reporting.tables import number
-from assay.statistics.clusters import LARGE_EFFECT
+from assay.statistics.clusters import FEW_CLUSTERS, LARGE_EFFECT, dependence, item_columns
 
 
 def document_effect(effect: Any) -> str:
@@ -30,6 +35,32 @@ def document_effect(effect: Any) -> str:
 def dependent_items(effect: Any) -> str:
     """Return the same as a caution of a result, which prints the word itself."""
     return document_effect(effect).removeprefix("Caution: ")
+
+
+def dependence_cautions(parts: Sequence[Floats], labels: Annotations, left_out: Sequence[str] = ()) -> tuple[str, ...]:
+    """Return a caution if items of one document are dependent, but the estimates assume that they are independent.
+
+    Parameters
+    ----------
+    parts : sequence of (items,) float
+        The contribution of each item of the table to the error of each estimate; NaN without one.
+    left_out : sequence of str
+        Columns that are no groups, such as the text.
+    """
+    if not len(parts):
+        return ()
+    effect = dependence(np.stack(parts), item_columns(labels), (*left_out, *labels.reading.left_out))
+    return () if effect is None else (dependent_items(effect),)
+
+
+def few_clusters(number: int) -> list[str]:
+    """Return the caution about few clusters."""
+    if number >= FEW_CLUSTERS:
+        return []
+    return [
+        f"With {counted(number, 'cluster')}, a fault that affects few of them can be absent by chance: a fault in one "
+        "of five documents misses all of ten with probability .11."
+    ]
 
 
 def development_items(seen: int, n: int, study: str) -> list[str]:

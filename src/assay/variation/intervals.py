@@ -24,7 +24,7 @@ LEAST = 20
 """Least items with disagreement for an interval: below, coverage falls to .77."""
 
 LEAST_UNITS = 10
-"""Least clusters for an interval."""
+"""Least clusters for an interval, and least items for the interval of a panel."""
 
 LEAST_SKEW = 1e-6
 """Skewness below which Hall's transformation is the identity."""
@@ -40,10 +40,19 @@ class RatioSample:
     Attributes
     ----------
     top, bottom : (units,) float
+    clustered : bool
+        Whether a unit has several items.
     """
 
     top: Floats
     bottom: Floats
+    clustered: bool = False
+
+    @classmethod
+    def of(cls, top: Floats, bottom: Floats, unit: Ints) -> RatioSample:
+        """Sum the terms of items by unit: (items,) each."""
+        sums = [np.bincount(unit, one).astype(float) for one in (top, bottom)]
+        return cls(sums[0], sums[1], len(sums[0]) < len(unit))
 
     @property
     def value(self) -> float:
@@ -108,21 +117,29 @@ class RatioSample:
         if disagreed < LEAST:
             found = counted(disagreed, "item")
             return without_interval(self.value, f"the annotators disagree on only {found}; {LEAST} are required")
-        if len(self.top) < LEAST_UNITS:
-            return without_interval(self.value, f"{len(self.top)} clusters; at least {LEAST_UNITS} are required")
-        return estimate_by_ends(self.value, self.error, self.widest, level)
+        return too_few_units(self.value, len(self.top)) or estimate_by_ends(self.value, self.error, self.widest, level)
 
     def ratio(self, level: float) -> Estimate:
         """Return the ratio with Fieller's interval."""
         if math.isnan(self.value) or len(self.top) < 3:
             return missing("the annotators disagree on no item" if math.isnan(self.value) else "fewer than 3 items")
-        return estimate_by_ends(self.value, self.error, self.fieller, level)
+        few = too_few_units(self.value, len(self.top)) if self.clustered else None
+        return few or estimate_by_ends(self.value, self.error, self.fieller, level)
 
     def mean(self, level: float) -> Estimate:
         """Return the ratio with the t interval of its linearisation: a mean per item, if ``bottom`` counts items."""
         if len(self.top) < 3:
             return missing("fewer than 3 items")
-        return estimate_by_ends(self.value, self.error, t_ends(self.value, self.error, len(self.top) - 1), level)
+        few = too_few_units(self.value, len(self.top)) if self.clustered else None
+        ends = t_ends(self.value, self.error, len(self.top) - 1)
+        return few or estimate_by_ends(self.value, self.error, ends, level)
+
+
+def too_few_units(value: float, n_clusters: int) -> Estimate | None:
+    """Return the value without an interval if there are too few clusters."""
+    if n_clusters >= LEAST_UNITS:
+        return None
+    return without_interval(value, f"{counted(n_clusters, 'cluster')}; at least {LEAST_UNITS} are required")
 
 
 def t_ends(value: float, error: float, df: float) -> EndsAt:

@@ -24,6 +24,7 @@ from assay.estimation.options import Raters, Settings, level_option, option, que
 from assay.estimation.result import Exclusion, ResultOfRows, Run, fingerprint_with
 from assay.estimation.statistic import Floats, Ints
 from assay.reporting import pictures
+from assay.statistics.words import dependence_cautions, few_clusters
 from assay.variation import words
 from assay.variation.distances import ItemDistances, JudgeDistribution, LabelSlots, item_distances, share_distances
 from assay.variation.intervals import (
@@ -34,8 +35,17 @@ from assay.variation.intervals import (
     one_sided,
     repeated_slope,
     slope_hc3,
+    too_few_units,
 )
-from assay.variation.labels import Combined, LabelNumbers, matched_annotator, people_of, present, require_comparable
+from assay.variation.labels import (
+    Combined,
+    LabelNumbers,
+    by_items,
+    matched_annotator,
+    people_of,
+    present,
+    require_comparable,
+)
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -236,6 +246,7 @@ def opinions(labels: Annotations | Chunks, settings: OpinionSettings) -> Opinion
     estimates: list[Estimate] = []
     items, published, sources = list[pl.DataFrame](), list[dict[str, Any]](), dict[str, Source]()
     exclusions, notes, used = list[Exclusion](), dict[str, None](), set[str]()
+    errors, least = list[Floats](), list[int]()
     for name, parts in _groups(labels):
         samples = {}
         for judge in judges:
@@ -254,6 +265,8 @@ def opinions(labels: Annotations | Chunks, settings: OpinionSettings) -> Opinion
             found = _quantities(sample, settings, matches)
             rows += [{**place, **row} for row, _ in found]
             estimates += [estimate for _, estimate in found]
+        errors += [by_items(labels, *one) for one in _errors(samples)]
+        least += [len(np.unique(sample.unit)) for sample in samples.values()]
         for row, estimate in _differences(samples, settings):
             rows.append({"criterion": name, **row})
             estimates.append(estimate)
@@ -263,7 +276,10 @@ def opinions(labels: Annotations | Chunks, settings: OpinionSettings) -> Opinion
         notes |= {"with two annotators, a judge that repeats the labels of one of them is not detected": None}
     data = fingerprint_with(labels.fingerprint, **digest_of_columns(labels, *sorted(used), settings.clusters))
     facts = {"items": labels.n_items, "humans": len(people), "judges": len(sources)}
-    run = Run("opinions", settings, data, facts, _interval_words(settings), tuple(exclusions), tuple(notes))
+    cautions = dependence_cautions(errors, labels) if settings.clusters is None else few_clusters(min(least))
+    run = Run(
+        "opinions", settings, data, facts, _interval_words(settings), tuple(exclusions), tuple(notes), tuple(cautions)
+    )  # fmt: skip
     return Opinions(
         pl.concat(items, how="diagonal_relaxed"), _frame(rows), _published_frame(published), sources, run,
         tuple(estimates),
@@ -352,8 +368,7 @@ class OpinionSample:
 
     def ratio(self, top: Floats, bottom: Floats) -> RatioSample:
         """A ratio of sums over units."""
-        found = self.by_unit(np.stack([top, bottom], axis=1))
-        return RatioSample(found[:, 0], found[:, 1])
+        return RatioSample.of(top, bottom, self.unit)
 
     def leave_outs(self, moments: Floats, change: Floats) -> LeaveOuts:
         """The leave-outs of units and annotators, for moments (items, k) and changes (changes, k)."""
@@ -623,6 +638,8 @@ def _slope(sample: OpinionSample, settings: OpinionSettings) -> Estimate:
     point = float(value(total))
     if math.isnan(point):
         return missing("the variance of the judge's spread is not above 0")
+    if settings.clusters is not None and (few := too_few_units(point, len(units))) is not None:
+        return few
     if settings.raters == "fixed":
         return jackknife(point, value(total - units), settings.confidence)
     i = sample.item
@@ -632,6 +649,20 @@ def _slope(sample: OpinionSample, settings: OpinionSettings) -> Estimate:
     change[:, 2], change[:, 3] = left, spread[i] * left
     change = np.where(gone[:, None], -moments[i], change * keep[i][:, None])
     return sample.leave_outs(moments, change).estimate(value, settings.confidence)
+
+
+def _errors(samples: Mapping[str, OpinionSample]) -> Iterator[tuple[tuple[str, ...], Floats]]:
+    """The items, with their contributions to the errors of ψ and of the spread ratio, and of differences of D."""
+    for sample in samples.values():
+        energy, human, spread = sample.moments[:, [ENERGY, HUMAN, SPREAD]].T
+        for top in (energy, spread) if sample.source != "label" else (energy,):
+            units = RatioSample(top, human)
+            if human.sum() > 0:
+                yield sample.names, units.residuals
+    for a, b in combinations(samples.values(), 2):
+        names, i, j = np.intersect1d(a.names, b.names, return_indices=True)
+        d = a.moments[i, ENERGY] - b.moments[j, ENERGY]
+        yield tuple(names.tolist()), d - (d.mean() if len(d) else 0.0)
 
 
 def _differences(
@@ -656,8 +687,7 @@ def _difference(a: OpinionSample, b: OpinionSample, i: Ints, j: Ints, settings: 
     """The mean difference of D on items i of a, which are items j of b."""
     energy = a.moments[i, ENERGY] - b.moments[j, ENERGY]
     unit = np.unique(a.unit[i], return_inverse=True)[1].reshape(-1)
-    n = int(unit.max()) + 1
-    units = RatioSample(np.bincount(unit, energy, n).astype(float), np.bincount(unit, minlength=n).astype(float))
+    units = RatioSample.of(energy, np.ones(len(energy)), unit)
     found = units.mean(settings.confidence)
     if settings.raters == "fixed" or math.isnan(found.low):
         return found

@@ -51,7 +51,8 @@ def opinion_parts(found: Opinions) -> tuple[Part, ...]:
         wide = found.distances.pivot("distance", index=["criterion", "judge"], values="mean")
         frames.append(("Published distances between label shares.", filled(wide)))
     lines = (*map(str, found.exclusions), *found.notes)
-    return (Part("Distributions of opinions", tuple(words.opinion_lines(found)), tuple(frames), tuple(drawn), lines),)
+    said = tuple(words.opinion_lines(found))
+    return (Part("Distributions of opinions", said, tuple(frames), tuple(drawn), lines, cautions=found.cautions),)
 
 
 def panel_parts(found: JudgePanel) -> tuple[Part, ...]:

@@ -25,11 +25,13 @@ from assay.estimation.result import Exclusion, ResultOfRows, Run, fingerprint_wi
 from assay.estimation.statistic import Floats, Ints
 from assay.reporting import pictures
 from assay.reporting.tables import clip_name
+from assay.statistics.words import dependence_cautions, few_clusters
 from assay.variation import words
-from assay.variation.intervals import RatioSample, jackknife, one_sided
+from assay.variation.intervals import LEAST_UNITS, RatioSample, jackknife, one_sided
 from assay.variation.labels import (
     Combined,
     LabelNumbers,
+    by_items,
     ensembles_of,
     matched_annotator,
     people_of,
@@ -40,11 +42,11 @@ from assay.variation.labels import (
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
+NEARLY_ONE = 0.9999
+"""The largest correlation for Fisher's z, which is infinite at 1."""
+
 MOST_LABELS = 50
 """Most categories, each of which is an indicator."""
-
-LEAST_ITEMS = 10
-"""Least items for an interval."""
 
 
 @dataclass(frozen=True)
@@ -212,12 +214,16 @@ def panel(labels: Annotations | Chunks, settings: JudgePanelSettings) -> JudgePa
     people = people_of(labels, settings.annotators, "a panel")
     rows, estimates = list[dict[str, Any]](), list[Estimate]()
     pairs, families, reductions = list[dict[str, Any]](), list[dict[str, Any]](), dict[str | None, float]()
-    exclusions, cautions = list[Exclusion](), list[str]()
+    exclusions, cautions, parts, least = list[Exclusion](), list[str](), list[Floats](), list[int]()
     for name in labels.criteria or (None,):
         one = labels if name is None else labels.where(criterion=name)
         errors = PanelErrors.of(one, judges, people, settings)
         exclusions += [e for e in errors.exclusions if e not in exclusions]
-        found = [*_panel_rows(errors, settings), *_added(one, judges, candidates, people, settings)]
+        further, gains = _added(one, judges, candidates, people, settings)
+        found = [*_panel_rows(errors, settings), *further]
+        least.append(len(errors.products))
+        if settings.clusters is None:
+            parts += [by_items(labels, *pair) for pair in ((errors.names, errors.contributions), *gains)]
         rows += [{"criterion": name, **row} for row, _ in found]
         estimates += [estimate for _, estimate in found]
         pairs += [{"criterion": name, **row} for row in errors.pairs()]
@@ -233,6 +239,7 @@ def panel(labels: Annotations | Chunks, settings: JudgePanelSettings) -> JudgePa
                     f"{start}{judge}'s labels match {copied}'s more often than agreement with the others explains. "
                     "Errors of a judge that was shown an annotator's labels are underestimated."
                 )
+    cautions += dependence_cautions(parts, labels) if settings.clusters is None else few_clusters(min(least))
     data = fingerprint_with(labels.fingerprint, **digest_of_columns(labels, settings.clusters))
     facts = {"items": labels.n_items, "humans": len(people), "judges": len(judges)}
     unit = "items" if settings.clusters is None else f"clusters ({settings.clusters})"
@@ -278,12 +285,13 @@ class PanelErrors:
     ----------
     products : (units, judges, judges) float
         Their sums over units, divided by items − 1, are C.
-    n_items : int
+    names : tuple of str
+        The items.
     """
 
     judges: tuple[str, ...]
     products: Floats
-    n_items: int
+    names: tuple[str, ...]
     exclusions: tuple[Exclusion, ...] = ()
 
     @classmethod
@@ -298,7 +306,18 @@ class PanelErrors:
         whole = np.zeros((int(unit.max()) + 1, *products.shape[1:]))
         np.add.at(whole, unit, products)
         excluded = [Exclusion("item", lost, "without two annotators or without labels of all judges")] if lost else []
-        return cls(tuple(judges), whole, len(names), tuple(excluded))
+        return cls(tuple(judges), whole, names, tuple(excluded))
+
+    @property
+    def n_items(self) -> int:
+        """The number of items."""
+        return len(self.names)
+
+    @property
+    def contributions(self) -> Floats:
+        """The contribution of each unit to the error of A / B: (units,)."""
+        share, trace = panel_share(self.products.sum(axis=0)), np.trace(self.products, axis1=1, axis2=2)
+        return np.asarray(self.products.sum(axis=(1, 2)) / len(self.judges) - share * trace)
 
     @property
     def covariances(self) -> Floats:
@@ -359,9 +378,12 @@ def panel_share(c: Floats) -> Floats:
 
 
 def excess_correlations(c: Floats, pairs: Sequence[tuple[int, int]]) -> Floats:
-    """Return each pair's correlation minus the mean of the pairs of which neither judge is in it: (..., pairs)."""
+    """Return Fisher's z of each pair's correlation minus the mean of pairs of which neither judge is in it: (..., pairs).
+
+    Of a few items, the jackknife of a correlation itself is skewed: pairs are significant too often.
+    """
     sd = np.sqrt(np.maximum(np.diagonal(c, axis1=-2, axis2=-1), 1e-300))
-    r = c / (sd[..., :, None] * sd[..., None, :])
+    r = np.arctanh(np.clip(c / (sd[..., :, None] * sd[..., None, :]), -NEARLY_ONE, NEARLY_ONE))
     found = []
     for j, k in pairs:
         others = [r[..., a, b] for a, b in pairs if not {a, b} & {j, k}]
@@ -442,9 +464,9 @@ def _panel_rows(errors: PanelErrors, settings: JudgePanelSettings) -> Iterator[t
     judge = np.trace(errors.left_out, axis1=1, axis2=2)
     if np.trace(errors.covariances) <= 0 or (judge <= 0).any():
         share = correlation = missing("the variance of the judges' errors is not above 0")
-    elif len(errors.products) < LEAST_ITEMS:
+    elif len(errors.products) < LEAST_UNITS:
         units = "items" if settings.clusters is None else "clusters"
-        share = correlation = missing(f"{len(errors.products)} {units}; at least {LEAST_ITEMS} are required")
+        share = correlation = missing(f"{len(errors.products)} {units}; at least {LEAST_UNITS} are required")
     else:
         value = float(panel_share(errors.covariances))
         share = jackknife(value, without, settings.confidence)
@@ -458,18 +480,22 @@ def _panel_rows(errors: PanelErrors, settings: JudgePanelSettings) -> Iterator[t
 def _added(
     table: Annotations, judges: Sequence[str], candidates: Sequence[str], people: Sequence[str],
     settings: JudgePanelSettings,
-) -> list[tuple[dict[str, Any], Estimate]]:  # fmt: skip
-    """What each candidate adds to the panel, or each judge to the others."""
+) -> tuple[list[tuple[dict[str, Any], Estimate]], list[tuple[tuple[str, ...], Floats]]]:  # fmt: skip
+    """What each candidate adds to the panel, or each judge to the others; and the items with their contributions."""
     asked = [(one, [*judges]) for one in candidates] or [(one, [j for j in judges if j != one]) for one in judges]
-    found = []
+    found, gains = [], []
     for one, others in asked:
         f, y, names, _ = panel_labels(table, [*others, one], people, settings)
-        gain = sum(
-            squared_errors(x[:, :-1].mean(axis=1), mean) - squared_errors(x.mean(axis=1), mean)
-            for x, mean in ((x, np.nanmean(v, axis=1)) for x, v in zip(f, y, strict=True))
+        gain = np.sum(
+            [
+                squared_errors(x[:, :-1].mean(axis=1), mean) - squared_errors(x.mean(axis=1), mean)
+                for x, mean in ((x, np.nanmean(v, axis=1)) for x, v in zip(f, y, strict=True))
+            ],
+            axis=0,
         )
         unit = unit_codes(table, names, settings.clusters)
-        sums = RatioSample(np.bincount(unit, gain).astype(float), np.bincount(unit).astype(float))
+        sums = RatioSample.of(gain, np.ones(len(gain)), unit)
+        gains.append((names, gain - gain.mean()))
         found.append((one, len(names), sums.mean(settings.confidence)))
     raw = [each[2].p(0.0) for each in found]
     adjusted = adjust_p(np.array([1.0 if math.isnan(p) else p for p in raw]), "holm")
@@ -478,7 +504,7 @@ def _added(
         row = {"judge": one, "quantity": "added", **estimate.row(), "n": n, "reason": estimate.reason}
         unknown_p = math.isnan(p)
         rows.append((row | {"p": None if unknown_p else p, "p_adjusted": None if unknown_p else float(q)}, estimate))
-    return rows
+    return rows, gains
 
 
 def squared_errors(x: Floats, y: Floats) -> Floats:
