@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import itertools
+from functools import partial
 from types import SimpleNamespace
 
 import numpy as np
@@ -62,6 +63,19 @@ def test_raters_who_err_on_whole_texts_do_not_seem_to_differ_in_severity():
     assert sum((one.rows["p_adjusted"] < 0.05).any() for one in found) <= 2
     assert "abels of a rater on the same item share an error" in found[0].summary()
     assert "share an error" not in assay.many_facet_rasch(halo_study(0, 0.0)).summary()
+
+
+@pytest.mark.parametrize("shared", [0.5, 0.0])
+def test_items_of_one_teacher_are_cautioned_if_no_object_is_named(shared):
+    rng = np.random.default_rng(2)
+    quality, whim = rng.normal(3, 0.7, (15, 8)), rng.normal(0, shared, (4, 15, 1))
+    label = np.clip(np.rint(quality + whim + rng.normal(0, 0.6, (4, 15, 8))), 1, 5).astype(int)
+    rows = [(f"x{8 * t + k}", f"T{t}", f"r{r}", label[r, t, k]) for r, t, k in np.ndindex(4, 15, 8)]
+    labels = assay.read(pl.DataFrame(rows, schema=["item", "teacher", "annotator", "label"], orient="row"), scale="1-5")
+    advice = "Set object='teacher' (--object teacher)."
+    for model in (assay.many_facet_rasch, partial(assay.rater_model, quick=True, starts=1)):
+        assert any(one.endswith(advice) for one in model(labels).cautions) == (shared > 0)
+        assert not any(one.endswith(advice) for one in model(labels, object="teacher").cautions)
 
 
 def with_constant(share: float, seed: int = 3, label: int = 3):

@@ -14,30 +14,34 @@ from assay.reporting.tables import number
 from assay.statistics.clusters import FEW_CLUSTERS, LARGE_EFFECT, dependence, item_columns
 
 
-def document_effect(effect: Any) -> str:
+def document_effect(effect: Any, option: str = "clusters") -> str:
     """Return how many item ids share a prefix, or a value of an item column, and the remedy if it matters.
 
     Parameters
     ----------
     effect : DocumentEffect
+    option : str
+        The option that names the column.
     """
     of, remedy = "item ids share {:,} prefixes", (
-        "Keep the prefix in an item column and name that column with clusters=... (--clusters).")  # fmt: skip
+        f"Keep the prefix in an item column and name that column with {option}=... (--{option}).")  # fmt: skip
     if effect.column:
         of = f"items share {{:,}} values of “{effect.column}”"
-        remedy = f"Set clusters='{effect.column}' (--clusters {effect.column})."
+        remedy = f"Set {option}='{effect.column}' (--{option} {effect.column})."
     shared = f"{effect.n_items:,} {of.format(effect.n_stems)}; design effect {number(effect.design)}"
     if effect.design < LARGE_EFFECT or effect.by_chance:
         return f"{shared}{', not significant' if effect.design >= LARGE_EFFECT else ''}."
     return f"Caution: {shared}, equivalent to {effect.n_items / effect.design:,.0f} independent items. {remedy}"
 
 
-def dependent_items(effect: Any) -> str:
+def dependent_items(effect: Any, option: str = "clusters") -> str:
     """Return the same as a caution of a result, which prints the word itself."""
-    return document_effect(effect).removeprefix("Caution: ")
+    return document_effect(effect, option).removeprefix("Caution: ")
 
 
-def dependence_cautions(parts: Sequence[Floats], labels: Annotations, left_out: Sequence[str] = ()) -> tuple[str, ...]:
+def dependence_cautions(
+    parts: Sequence[Floats], labels: Annotations, left_out: Sequence[str] = (), option: str = "clusters"
+) -> tuple[str, ...]:
     """Return a caution if items of one document are dependent, but the estimates assume that they are independent.
 
     Parameters
@@ -46,11 +50,13 @@ def dependence_cautions(parts: Sequence[Floats], labels: Annotations, left_out: 
         The contribution of each item of the table to the error of each estimate; NaN without one.
     left_out : sequence of str
         Columns that are no groups, such as the text.
+    option : str
+        The option that names the column.
     """
     if not len(parts):
         return ()
     effect = dependence(np.stack(parts), item_columns(labels), (*left_out, *labels.reading.left_out))
-    return () if effect is None else (dependent_items(effect),)
+    return () if effect is None else (dependent_items(effect, option),)
 
 
 def few_clusters(number: int) -> list[str]:

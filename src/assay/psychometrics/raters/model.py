@@ -317,6 +317,7 @@ def fit_cautions(found: RaterFit, checked: pl.DataFrame, modes: pl.DataFrame) ->
     table = found.table
     together = _together(found)
     yield from link_cautions(table, together, found.settings.object, "φ")
+    yield from table.cautions
     yield from reversed_cautions(table, 1 - found.settings.confidence, "φ and ψ are")
     if lonely := raters_alone(table):
         who = "all raters" if len(lonely) == len(table.raters) else listing(lonely, 6)

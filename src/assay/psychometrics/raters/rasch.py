@@ -375,7 +375,7 @@ def _result(rasch: Rasch, best: Mode, settings: RaschSettings) -> FacetRasch:
     facts = {"raters": len(table.raters), "items": len(table.items), "labels": len(table)}
     cautions = [] if best.arrived else ["the fit stopped before a maximum."]
     cautions += link_cautions(table, [np.arange(len(table.criteria))], settings.object, "λ")
-    cautions += reversed_cautions(table, 1 - settings.confidence, "λ is")
+    cautions += [*table.cautions, *reversed_cautions(table, 1 - settings.confidence, "λ is")]
     notes = (*table.notes, *shared_error_notes(table, settings.object))
     run = Run("many-facet-rasch", settings, table.fingerprint, facts, how, table.exclusions, notes, tuple(cautions))
     infit, outfit, _ = rasch.mean_squares(best.x, 0)

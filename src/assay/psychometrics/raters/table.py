@@ -25,6 +25,7 @@ from assay.estimation.result import Exclusion, fingerprint_with
 from assay.estimation.statistic import Floats, Ints
 from assay.reporting.tables import signed
 from assay.statistics.components.blocks import untold
+from assay.statistics.words import dependence_cautions
 
 # -- Options ---------------------------------------------------------------------------------------
 
@@ -179,6 +180,7 @@ class RaterTable:
     notes: tuple[str, ...] = ()
     exclusions: tuple[Exclusion, ...] = ()
     unit: str = "categories"
+    cautions: tuple[str, ...] = ()
 
     def __len__(self) -> int:
         return len(self.value)
@@ -286,6 +288,17 @@ class RaterTable:
     def _away(self) -> Floats:
         """Each label minus the mean of its cell: (labels,)."""
         return np.asarray(self.value - (np.bincount(self.cell, self.value) / np.bincount(self.cell))[self.cell])
+
+    def unnamed_subjects(self, labels: Annotations) -> tuple[str, ...]:
+        """A caution if a rater's errors on items with the same value of a column are alike, and no object is named."""
+        place = _position(labels.items["item"], self.items)
+        parts = []
+        for r in range(len(self.raters)):
+            mine = self.rater == r
+            n = np.bincount(self.item[mine], minlength=len(self.items))
+            mean = np.bincount(self.item[mine], self._away[mine] - self._away[mine].mean(), len(self.items))
+            parts.append(np.where(n > 0, mean / np.maximum(n, 1), np.nan)[place])
+        return dependence_cautions(parts, labels, (), "object")
 
     def _errors(self, value: Floats, place: Ints, n_places: int) -> tuple[Floats, Floats, Ints]:
         """The squared standard error of the mean value of each place, by labels and by subjects, and its subjects."""
@@ -453,7 +466,7 @@ def rater_table(labels: Annotations, settings: FacetSettings) -> RaterTable:
         raise DesignError(f"a rater model needs at least two raters; the only one is {table.raters[0]}")
     if group and len(table.groups) < 2:
         raise DesignError(f"'{group}' has one value only ({groups[0]}); fairness compares two groups or more")
-    return table
+    return table if settings.object is not None else replace(table, cautions=table.unnamed_subjects(labels))
 
 
 # -- Labels as categories, or as numbers -------------------------------------------------------------
