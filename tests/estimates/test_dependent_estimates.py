@@ -1,4 +1,4 @@
-"""Items of one document: estimates and routes that assume independent items say so if the items are dependent."""
+"""Items of one document: a caution about estimates and routes that assume independent items, if they are dependent."""
 
 from __future__ import annotations
 

@@ -378,7 +378,7 @@ def panel_share(c: Floats) -> Floats:
 
 
 def excess_correlations(c: Floats, pairs: Sequence[tuple[int, int]]) -> Floats:
-    """Return Fisher's z of each pair's correlation minus the mean of pairs with neither of its judges: (..., pairs).
+    """Return Fisher's z of each pair's correlation minus the mean of the pairs of other judges: (..., pairs).
 
     Of a few items, the jackknife of a correlation itself is skewed: pairs are significant too often.
     """
