@@ -101,7 +101,7 @@ WAYS = {
     "ratings": (26, ["votes.csv", "--scale", "preference", "--repeat", "repeat", "--judges", "gpt-4o"]),
     "ideas": (27, ["odd_ones.csv", "--scale", "odd-one-out", "--judges", "gpt-4o"]),
     "g-study": (26, ["labels.csv", "--design", "i x a", "--object", "i", "--facets", "i=item,a=annotator"]),
-    "report": (67, ["labels.csv", "--expertise", "crowd"]),
+    "report": (68, ["labels.csv", "--expertise", "crowd"]),
 }
 """Files that a command enters until its line is printed, at most. What the verdict asks stands in `statistics`, where
 routes and estimates ask it too: labels and scores, strata, copies, item-level agreement."""
