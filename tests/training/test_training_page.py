@@ -108,8 +108,9 @@ def test_comparison_has_sentences_then_cautions():
         "Agreement of the trained rater with annotators"
     ]
     assert [words[:15] for words in part.words] == [
-        "The encoder has", "Compared with t", "Compared with r", "Intervals: boot", "few."
+        "The encoder has", "Compared with t", "Compared with r", "Intervals: boot"
     ]  # fmt: skip
+    assert part.cautions == ("few.",)
     assert part.lines == ("one", "two", "a note")
     (_, first), (_, second) = part.frames
     assert first.columns == ["rater", "r", "r_high", "RMSE", "RMSE_high", "R", "R_high", "items"]
