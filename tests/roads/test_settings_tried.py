@@ -80,7 +80,11 @@ def test_verdicts_caution_of_a_judge_that_can_be_the_best_of_several() -> None:
     parts = assay.read(labels.to_polars().with_columns(area=half), judges=["a", "b", "c"])
     by = assay.alt_test_by(parts, "a", by="area", epsilon=0.2, min_items=20)
     assert [one for one in by.cautions if one.startswith(first)]
-    # Who selects one has still seen the others.
+    # Who selects one, or excludes the others, has still seen them.
+    names = {"a": "gpt-4o", "b": "gpt-5", "c": "claude-sonnet-4"}
+    rest = labels.to_polars().with_columns(pl.col("annotator").replace(names)).select("item", "annotator", "label")
+    rest = assay.read(rest, judges=["gpt-4o"], exclude=["gpt-5", "claude-sonnet-4"])
+    assert [one for one in assay.alt_test(rest, "gpt-4o", epsilon=0.2).cautions if one.startswith(first)]
     alone = labels.where(annotator=[*labels.humans, "a"])
     assert [one for one in assay.alt_test(alone, "a", epsilon=0.2).cautions if one.startswith(first)]
 

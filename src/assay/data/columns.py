@@ -268,6 +268,8 @@ class Reading:
     left_out: tuple[str, ...] = ()
     """Item columns with labels of annotators whom ``columns=...`` leaves out: they are not known of an item without
     reading it."""
+    excluded: tuple[str, ...] = ()
+    """Annotators with names of models whom ``exclude=...`` leaves out."""
     places: tuple[str, ...] = ()
     """Annotators without names that are called by the place of their labels, in a list or among the rows of an item."""
     as_one_vote: Mapping[str, tuple[int, int]] = field(default_factory=dict)
@@ -290,7 +292,7 @@ class Reading:
 
     def n_tried(self, judges: Iterable[Hashable]) -> int:
         """The number of settings of judges and prompts with labels: in the study, or in the file."""
-        return max(self.tried, len({*judges} | {*model_names(self.left_out)}))
+        return max(self.tried, len({*judges} | {*model_names(self.left_out), *self.excluded}))
 
     def provenance(self, judge: str) -> Literal["asked", "file"]:
         """Where a judge's labels come from: assay asked it, or a file, so that its requests are not known."""
@@ -604,6 +606,8 @@ class _Sheet:
             self.table, self.ids = self.table.filter(pl.Series(keep)), {n: c.where(keep) for n, c in self.ids.items()}
             reason = f"{role} {listing(names, 3)} (listed in exclude=...)"
             self.reading = self.reading.without(reason, int((~keep).sum()))
+            if role == "annotator":
+                self.reading = replace(self.reading, excluded=(*model_names(names),))
 
     def _refuse_computed(self) -> None:
         for role in ("annotator", "item"):

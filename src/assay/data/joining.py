@@ -105,6 +105,7 @@ def joined(first: Any, second: Any, match: Match) -> dict[str, Any]:
         f"{one.source} and {other.source}", one.rows + other.rows, (*one.exclusions, *other.exclusions),
         tuple(dict.fromkeys((*notes, *([matched] if matched else []), note, *of_criteria))),
         study=one.study or other.study, asked=(*one.asked, *other.asked), tried=one.tried + other.tried,
+        excluded=(*one.excluded, *other.excluded),
         clusters=one.clusters or other.clusters,
         drawn=(*one.drawn, *other.drawn),
         left_out=still, places=(*one.places, *other.places), listed=tuple(dict.fromkeys((*one.listed, *other.listed))),
