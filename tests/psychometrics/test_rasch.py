@@ -61,8 +61,8 @@ def test_raters_who_err_on_whole_texts_do_not_seem_to_differ_in_severity():
     """A halo: without wider intervals, a false difference in a quarter of such studies."""
     found = [assay.many_facet_rasch(halo_study(seed, 0.5)) for seed in range(16)]
     assert sum((one.rows["p_adjusted"] < 0.05).any() for one in found) <= 2
-    assert "abels of a rater on the same item share an error" in found[0].summary()
-    assert "share an error" not in assay.many_facet_rasch(halo_study(0, 0.0)).summary()
+    assert "allow for errors that a rater's labels of the same item share" in found[0].summary()
+    assert "allow for errors" not in assay.many_facet_rasch(halo_study(0, 0.0)).summary()
 
 
 @pytest.mark.parametrize("shared", [0.5, 0.0])
@@ -106,6 +106,17 @@ def test_a_rater_that_repeats_one_label_is_left_out(share, label):
     assert found.rows.equals(assay.rater_model(people, quick=True, starts=1).rows)
     assert "1 rater (gpt): labels barely vary and do not follow the items" in found.summary()
     assert share < 1 or refused(labels.where(annotator=["ann_1", "gpt"]))
+
+
+def test_a_rater_with_few_other_labels_is_kept_where_few_subjects_show_no_relation():
+    """Of four teachers no correlation is known, so that one label on nine of ten lessons is no reason."""
+    rng = np.random.default_rng(5)
+    label = np.clip(np.rint(3 + np.repeat([-1, 0, 0, 1], 10) + rng.normal(0, 0.9, (3, 40))), 1, 5).astype(int)
+    rare = np.where(np.arange(40) % 12 == 11, label[0], 3)
+    rows = [(f"x{i}", f"T{i // 10}", f"r{r}", int(one[i])) for r, one in enumerate((*label, rare)) for i in range(40)]
+    frame = pl.DataFrame(rows, schema=["item", "teacher", "annotator", "label"], orient="row")
+    found = assay.many_facet_rasch(assay.read(frame, scale="1-5"), object="teacher")
+    assert found.rows["annotator"].to_list() == ["r0", "r1", "r2", "r3"]
 
 
 def test_raters_of_a_rare_label_and_severe_raters_are_kept():

@@ -430,6 +430,13 @@ def test_two_judges_in_words():
     ]
 
 
+def test_a_judge_that_is_behind_on_shared_items_is_not_called_closer():
+    """Nor is the other one, whose item-level agreement is not examined."""
+    behind = Estimate(-0.1, -0.18, -0.02, 0.04)
+    lines = lines_of(("a", "undecided", True), ("b", "do_not_replace", False), lead=behind)
+    assert lines[1] == "a − b: −0.10 [−0.18, −0.02], same items; a is not closer on these items."
+
+
 def test_comparison_summary_explains_doubtful_lead():
     assert lines_of(("a", "undecided", True), ("b", "replace", False), lead=LEAD, p_item_level=0.31)[1] == (
         "a − b: 0.10 [0.02, 0.18], same items. This does not rank a higher: item-level agreement is not "

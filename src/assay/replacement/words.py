@@ -642,8 +642,10 @@ def _lead(found: JudgeComparison, other: str) -> str:
     if not math.isfinite(lead.low):
         return f"{difference}."
     ahead = "no significant difference"
-    if found.lead_is_clear or lead.high < 0:
-        ahead = f"{found.best if lead.low > 0 else other} is significantly closer to the annotators"
+    if found.lead_is_clear:
+        ahead = f"{found.best} is significantly closer to the annotators"
+    elif lead.high < 0:
+        ahead = f"{found.best} is not closer on these items"
     return f"{difference}; {ahead}."
 
 

@@ -668,9 +668,10 @@ def _is_constant(table: RaterTable, r: int) -> bool:
     share = float(((np.bincount(table.cell, same)[cells] - same[mine]) / (number[cells] - 1)).mean())
     if bdtrc(repeated - 1, n, share) > NO_CHANCE:
         return False
+    if (found := _correlation_with_others(table, r)) is None:
+        return repeated == n
     subjects = len(np.unique(table.subject[mine]))
-    found = _correlation_with_others(table, r)
-    return found is None or bool(np.arctanh(found[0]) + 1.96 / np.sqrt(subjects - 3) < np.arctanh(WEAK))
+    return bool(np.arctanh(found[0]) + 1.96 / np.sqrt(subjects - 3) < np.arctanh(WEAK))
 
 
 def put_baseline_first(table: RaterTable, baseline: str | None) -> RaterTable:
@@ -743,8 +744,8 @@ def shared_error_notes(table: RaterTable, what: str | None) -> Iterator[str]:
     if (most := float(table.widening.max())) >= NOTICED:
         which = "item" if what is None else f"'{what}'"
         yield (
-            f"labels of a rater on the same {which} share an error: intervals of severity are up to {most:.1f} times "
-            "as wide as those of independent labels"
+            f"intervals of severity allow for errors that a rater's labels of the same {which} share: they are up to "
+            f"{most:.1f} times as wide as those of independent labels"
         )
 
 
