@@ -52,8 +52,8 @@ class Summed(MultipleEstimates, Protocol):
     """Statistics of summed moments of the labels of items, side by side."""
 
     @property
-    def of_label_pairs(self) -> tuple[bool, ...]:
-        """Whether each statistic compares every label of an item with every other."""
+    def sides(self) -> tuple[tuple[int, int] | None, ...]:
+        """For each statistic of pairs of an item's labels, how many annotators meet how many."""
 
     def moments(self, data: Answers) -> Floats:
         """Return the contribution of each item: (items, k)."""
@@ -361,10 +361,10 @@ class Ratings:
         return self.add_up(partial(_totals, statistics), everything, self._work(statistics))
 
     def _work(self, statistics: Summed) -> int:
-        """Numbers computed per item: every pair of labels if a statistic uses pairs."""
-        pairs = (self.n_labels / max(self.n_items, 1)) ** 2
-        each = zip(statistics.widths, statistics.of_label_pairs, strict=True)
-        return int(sum(one * (pairs if of_pairs else 1) for one, of_pairs in each))
+        """Numbers computed per item: one of each pair of labels if a statistic uses pairs."""
+        labels = self.n_labels / max(self.n_items, 1)
+        pairs = (1 if sides is None else min(sides[0], labels) * min(sides[1], labels) for sides in statistics.sides)
+        return int(sum(width * number for width, number in zip(statistics.widths, pairs, strict=True)))
 
     def sums(self, statistics: Summed, units: Units | None = None) -> JointSums:
         """Return the moments of several statistics of the same labels, summed by resampling unit.

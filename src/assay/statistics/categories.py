@@ -128,19 +128,19 @@ class Together:
         numbers has ``value_sharing(sums, made)``.
     widths : tuple of int
         How many moments each statistic has.
-    of_label_pairs : tuple of bool
-        Whether it meets every label of an item with every other.
+    sides : tuple of (int, int) or None
+        For a statistic of pairs of an item's labels, how many annotators meet how many.
     """
 
     statistics: tuple[PanelStatistic, ...]
     first_only: bool = False
     same_labels: bool = True
     widths: tuple[int, ...] = field(init=False)
-    of_label_pairs: tuple[bool, ...] = field(init=False)
+    sides: tuple[tuple[int, int] | None, ...] = field(init=False)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "widths", tuple(s.width for s in self.statistics))
-        object.__setattr__(self, "of_label_pairs", tuple(hasattr(s, "of_label_pairs") for s in self.statistics))
+        object.__setattr__(self, "sides", tuple(getattr(s, "sides", None) for s in self.statistics))
 
     def moments(self, data: Answers) -> Floats:
         """The moments of all, side by side; what several need of the labels is made once."""

@@ -213,12 +213,15 @@ class WithinItems:
     first: Bools
     second: Bools
 
-    of_label_pairs = True
-
     @property
     def width(self) -> int:
         """How many moments there are."""
         return self.statistic.width
+
+    @property
+    def sides(self) -> tuple[int, int]:
+        """How many annotators meet how many."""
+        return int(self.first.sum()), int(self.second.sum())
 
     def moments(self, data: Answers) -> Floats:
         """The mean over the item's pairs."""
@@ -275,12 +278,15 @@ class LabelPairs(NamedTuple):
 
 def label_pairs(answers: Answers, first: Bools, second: Bools) -> LabelPairs:
     """Every two labels of an item by an annotator of ``first`` and another of ``second``."""
+    if not (either := (first | second)[answers.annotator]).all():
+        answers = answers.select(either)
     start, number = label_runs(answers)
-    partners = number[answers.item]
-    one = np.repeat(np.arange(len(answers.item)), partners)
-    step = np.arange(len(one)) - np.repeat(np.cumsum(partners) - partners, partners)
+    one = np.flatnonzero(first[answers.annotator])
+    partners = number[answers.item[one]]
+    step = np.arange(partners.sum()) - np.repeat(np.cumsum(partners) - partners, partners)
+    one = np.repeat(one, partners)
     other = start[answers.item[one]] + step
-    keep = (one != other) & first[answers.annotator[one]] & second[answers.annotator[other]]
+    keep = (one != other) & second[answers.annotator[other]]
     one, other = one[keep], other[keep]
     item = answers.item[one]
     starts = np.flatnonzero(np.diff(item, prepend=-1))
