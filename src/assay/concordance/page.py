@@ -129,9 +129,10 @@ def farthest_part(
     rows = found.select("judge", "item", "criterion").iter_rows()
     frame = found.with_columns(response=pl.Series([responses.get(row) for row in rows], dtype=pl.String))
     own = ("criterion", "judge", "item", "human_labels", "judge_label", "distance", "human_distance", "response")
-    texts = [c for c in frame.columns if c not in own and frame.schema[c] == pl.String and _is_text(frame[c])]
+    further = [c for c in frame.columns if c not in own]
+    texts = [c for c in further if c != document and frame.schema[c] == pl.String and _is_text(frame[c])]
     known = [c for c in own if frame[c].null_count() < frame.height]
-    metadata = [c for c in (document, *texts) if c is not None and c in frame.columns]
+    metadata = [document, *texts] if document is not None and document in further else texts
     place = known.index("item") + 1
     frame = _cut(frame.select(*known[:place], *metadata, *known[place:]), (*texts, "response"))
     caption = "Items with the largest disagreement for each judge; distances are shares of the scale."
