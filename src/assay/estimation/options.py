@@ -28,6 +28,7 @@ import numpy as np
 
 from assay.errors import DataError, DesignError, listing, unknown, unknown_judge
 from assay.estimation import table_reader
+from assay.estimation.threads import one_thread
 
 Method = Literal["percentile", "bca", "jackknife", "none"]
 Adjustment = Literal["by", "bh", "holm", "none"]
@@ -285,7 +286,8 @@ def _ask(function: Callable[..., Any], settings: type[Settings]) -> Callable[...
             raise TypeError(f"{name}() is missing {listing(missing)}; help(assay.{name}) has an example")
         made = settings.of({**placed, **options}, function.__name__)
         made = made.of_table(given[0]) if given and own else made
-        return function(*given[: len(own)], **mine, settings=made)
+        with one_thread():
+            return function(*given[: len(own)], **mine, settings=made)
 
     hints = hints_of(settings)
     kind = inspect.Parameter

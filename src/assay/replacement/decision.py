@@ -26,6 +26,7 @@ from assay.estimation.intervals import Estimates, adjust_p, partial_conjunction
 from assay.estimation.resampling import Units, estimate_open, estimate_sums
 from assay.estimation.result import Exclusion
 from assay.estimation.statistic import Bools, Floats, Ints
+from assay.estimation.threads import one_thread
 from assay.replacement.panel import AltTestTable, HeadToHead, Rule, Test, labels_of
 from assay.reporting.pictures import Tone
 from assay.statistics.clusters import Clustering, clustering_of
@@ -871,17 +872,11 @@ REMEMBERED = 256
 
 
 def remember(known: dict[bytes, T], key: bytes, make: Callable[[], T]) -> T:
-    """Return the cached result of this key, or compute it.
-
-    Linear algebra uses one thread meanwhile: products of thousands of small matrices take twice the processor time with
-    two, and several times as long where another program uses one of the processors.
-    """
+    """Return the cached result of this key, or compute it."""
     if key not in known:
-        from threadpoolctl import threadpool_limits
-
         if len(known) >= REMEMBERED:
             known.clear()
-        with threadpool_limits(1, user_api="blas"):
+        with one_thread():
             known[key] = make()
     return known[key]
 
