@@ -316,7 +316,7 @@ class ScaleTables:
         items, found = self.labels.items.drop("item", *self.labels.technical_columns, strict=False), []
         for name, kind in items.schema.items():
             if kind in (pl.String, pl.Categorical, pl.Enum) and self.humans:
-                values = items[name].value_counts()["count"]
+                values = items[name].alias("value").value_counts()["count"]
                 if 2 <= len(values) <= MOST_BENCHMARKS and min(values) >= LEAST_OF_BENCHMARK:
                     found.append(name)
         named = [name for name in BENCHMARK_NAMES if name in found]

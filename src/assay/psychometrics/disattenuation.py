@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from itertools import combinations
 from typing import TYPE_CHECKING, ClassVar
 
@@ -40,6 +41,8 @@ LEAST_OBJECTS = 3
 """Smallest number of objects: with two any correlation is ±1."""
 
 VANISHING, LEAST_RELIABILITY = 1e-6, 1e-9
+CORRECTED: tuple[CoefficientName, ...] = ("generalizability", "dependability")
+"""The coefficients that a correlation is corrected with."""
 """A share of variance, and a reliability, that count as 0: a correlation divided by their roots is meaningless."""
 
 NAMES = ("observed, same", "observed, different", "eq. 3 (Eρ²)", "by Φ", "structural")
@@ -511,13 +514,15 @@ class _Pairs:
     def replicates(self) -> Floats:
         """All four correlations with objects drawn with replacement."""
         s = self.settings
-        found = np.empty((s.n_resamples, 4))
+        found, zero = np.empty((s.n_resamples, 4)), [np.zeros(len(f.theta)) for f in self.fits]
+        # Where no corrected correlation is reported, none is estimated again.
+        corrected = not (self._without_variance or all(map(self._not_estimable, CORRECTED)))
         for i in range(s.n_resamples):
             rng = np.random.default_rng(np.random.SeedSequence(s.seed, spawn_key=(i,)))
             counts = np.bincount(rng.integers(0, self.n, self.n), minlength=self.n)
-            thetas = [f.refit_objects(counts) for f in self.fits]
+            thetas = [f.refit_objects(counts) for f in self.fits] if corrected else zero
             if not all(np.isfinite(t).all() for t in thetas):
-                thetas = [np.zeros(len(f.theta)) for f in self.fits]
+                thetas = zero
             found[i] = self.values(counts @ self.cross, counts @ self.same, thetas)
         return found
 
@@ -533,8 +538,7 @@ class _Pairs:
             estimate_replicates(value[k : k + 1], drawn[:, k : k + 1], how, n_items=self.n, n_units=self.n)[0]
             for k in range(len(value))
         ]
-        names: tuple[CoefficientName, ...] = ("generalizability", "dependability")
-        for k, name in enumerate(names, 2):
+        for k, name in enumerate(CORRECTED, 2):
             lost = float(np.isnan(drawn[:, k]).mean())
             if np.isnan(value[k]) or lost > MOST_ZERO or self._not_estimable(name):
                 found[k] = missing(self._not_estimable(name) or self._no_variance(lost))
@@ -585,10 +589,15 @@ class _Pairs:
                 return f"{family}: {why}"
         return None
 
-    def _no_variance(self, lost: float) -> str:
+    @cached_property
+    def _without_variance(self) -> list[str]:
+        """The families whose scores have no variance of objects."""
         each = zip(self.pair, self.fits, self.weights, strict=True)
-        if zero := [name for name, f, w in each if not f.theta @ w.universe > VANISHING * float(f.theta.sum())]:
-            return f"scores of {listing(zero)} have no variance of objects"
+        return [name for name, f, w in each if not f.theta @ w.universe > VANISHING * float(f.theta.sum())]
+
+    def _no_variance(self, lost: float) -> str:
+        if self._without_variance:
+            return f"scores of {listing(self._without_variance)} have no variance of objects"
         if lost:
             return f"in {100 * lost:.0f}% of the resamples a family's scores have no variance of objects"
         return "a family's scores have almost no variance of objects"

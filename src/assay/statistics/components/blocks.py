@@ -661,12 +661,12 @@ class _Solution:
 
     def _solve_blocks(self, x: Floats) -> Floats:
         """B⁻¹x: (cells, k)."""
-        found = np.empty_like(x)
+        # Padding cells, -1, read and write the row after the last.
+        padded = np.concatenate([x, np.zeros((1, x.shape[1]))])
+        found = np.empty_like(padded)
         for group, inverse in zip(self.of.groups, self.inverse, strict=True):
-            there = group.cell >= 0
-            part = np.where(there[:, :, None], x[group.cell], 0.0)
-            found[group.cell[there]] = np.matmul(inverse, part)[there]
-        return found
+            found[group.cell] = inverse @ padded[group.cell]
+        return found[:-1]
 
     def solve(self, x: Floats) -> Floats:
         """V⁻¹x: (cells, k)."""
@@ -722,6 +722,12 @@ class _Solution:
 
     def _diagonal_block(self, group: Group, inverse: Floats, padded: Floats) -> Floats:
         """V⁻¹ within blocks: B⁻¹ − B⁻¹UCU'B⁻¹."""
+        if self.q < inverse.shape[1]:  # few levels, such as raters: the products are of narrow matrices
+            levels = np.zeros((*group.cell.shape, self.q + 1))
+            for across in group.across:
+                np.put_along_axis(levels, across[:, :, None], 1.0, axis=2)
+            reached = inverse @ levels[:, :, :-1]
+            return inverse - reached @ padded[:-1, :-1] @ reached.transpose(0, 2, 1)
         middle = np.zeros_like(inverse)
         for a, b in product(group.across, repeat=2):
             middle += padded[a[:, :, None], b[:, None, :]]
