@@ -91,8 +91,8 @@ def test_strata_that_item_names_begin_with_are_no_documents():
     )
     # Without the strata, or with others, they could be documents: the refusal says so, and what mends it.
     message = (
-        r"3 documents \(by the text before '-' in their names\) cannot be split into two parts, 25 of each kind for the "
-        "test; if items of one document may be in different parts, set document='item'"
+        r"3 documents \(by the text before '-' in their names\) cannot be split into two parts, 25 of each kind for "
+        "the test; if items of one document may be in different parts, set document='item'"
     )
     with pytest.raises(DataError, match=message):
         split_items(whole, n_test=25)
