@@ -220,7 +220,7 @@ def test_parts_of_a_page_can_be_drawn(study):
 
 
 def test_tables_name_the_form_of_each_icc(study):
-    """A panel's mean is as reliable as ICC(A,k) says, one of its raters as ICC(A,1): the page has both (section 3.2)."""
+    """A panel's mean is as reliable as ICC(A,k) says, one rater as ICC(A,1)."""
     from assay.concordance.page import grading_scale_parts
 
     forms = dict(study.table.select("what", "form").unique().rows())
