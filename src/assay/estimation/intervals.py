@@ -560,6 +560,16 @@ NORMAL_KURTOSIS = 3.0
 """Where leave-outs do not vary."""
 
 
+def describe_together(found: Iterable[Estimates]) -> str:
+    """Return the kinds of interval of several results; those over different numbers of units are described together."""
+    ways: dict[str, list[int]] = {}
+    for one in found:
+        before, count, after = one.describe_interval().partition(f"{one.n_units:,} {one.unit}")
+        ways.setdefault(f"{before}{{}} {one.unit}{after}" if count else before, []).append(one.n_units)
+    spans = ((way, f"{min(n):,} to {max(n):,}" if min(n) < max(n) else f"{n[0]:,}") for way, n in ways.items())
+    return " or ".join(way.format(span) for way, span in spans)
+
+
 def interaction_of(without_both: Iterable[Floats]) -> Floats:
     """What leaving out an item and a rater changes beyond leaving out each: sums of squares and products, (q, q).
 
