@@ -841,8 +841,7 @@ QUESTIONS = (
     Question(
         "style_effect", lambda labels, measures="words", **given: assay.style_effect(rewritten(), measures, **given),
         StyleSettings,
-        {"measures": ["characters", (sharing,)], "n_resamples": [30], "confidence": [0.8], "seed": [3]},
-        {"n_resamples": 40}, takes_labels=False,
+        {**INTERVALS, "measures": ["characters", (sharing,)]}, {"n_resamples": 40}, takes_labels=False,
     ),
     Question(
         "sample_triplets", lambda labels, **options: assay.sample_triplets(named_texts(), **options), SampleSettings,

@@ -567,6 +567,19 @@ def test_possible_slips_name_identical_annotators():
     assert possible_slips(assay.Annotations.from_frame(few), ()) == []
 
 
+def test_identical_annotators_are_compared_within_conditions():
+    """Five votes on each of three shared items are 15 answers, not 5 × 5 on each; items are counted once."""
+    rows = [(f"q{i}", who, k, 0) for i in range(3) for who in ("ann", "bob") for k in range(5)]
+    rows += [(f"q{i}", "cho", k, (i + k) % 3) for i in range(30) for k in range(5)]
+    starts = [(who, range(start, start + 13)) for who, start in (("ann", 3), ("bob", 16))]
+    rows += [(f"q{i}", who, k, (i + k) % 2) for who, own in starts for i in own for k in range(5)]
+    frame = pl.DataFrame(rows, schema=["item", "annotator", "pair", "label"], orient="row")
+    assert possible_slips(assay.read(frame, conditions=["pair"], scale="nominal"), ()) == []
+    same = frame.filter(annotator="ann").with_columns(annotator=pl.lit("dan"))
+    both = assay.read(pl.concat([frame, same]), conditions=["pair"], scale="nominal")
+    assert possible_slips(both, ()) == ["'ann', 'dan' have the same labels on all 16 items that both labelled"]
+
+
 def findings() -> pl.DataFrame:
     """Labels of two people and a model on two findings, in columns that name the person and the finding."""
     rng = np.random.default_rng(1)

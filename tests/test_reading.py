@@ -454,6 +454,19 @@ def test_read_alt_test_files_separately(tmp_path):
     assert read([other, judges]).judges == ("careful",)
 
 
+def test_read_file_of_annotators_whose_items_name_models(tmp_path):
+    """The published annotations of MT-Bench: items are a question, two systems and a turn; few people label many."""
+    pairs = ("alpaca-13b__gpt-4", "claude-v1__gpt-3.5-turbo")
+    items = [f"{question}__{pair}__{turn}" for question in range(80, 100) for pair in pairs for turn in (1, 2)]
+    cells = ("model_a", "model_b", "tie")
+    answers = {who: {item: cells[(k + n) % 3] for k, item in enumerate(items)}
+               for n, who in enumerate(("author_0", "author_4", "expert_24"))}  # fmt: skip
+    path = tmp_path / "human_annotations.json"
+    path.write_text(json.dumps(answers))
+    labels = read(path)
+    assert (labels.humans, labels.judges, labels.n_items) == (("author_0", "author_4", "expert_24"), (), 80)
+
+
 def test_read_alt_test_folder(tmp_path):
     items = [{"item": "a", "text": "A", "tags": ["x"]}, {"item": "b", "text": 5}]
     labels = read(alt_test_folder(tmp_path / "x", judges={"gpt": {"a": 1, "b": 3}}, items=items))
@@ -495,6 +508,15 @@ def test_read_data_of_paper(real_data, name, n, words):
     labels = read(real_data / "alt_test" / name)
     assert labels.n_items == n
     assert words in repr(labels)
+
+
+@pytest.mark.real_data
+@pytest.mark.parametrize("name", ["wax", "mtbench", "cebab_stars", "lesion"])
+def test_files_of_paper_are_read_as_their_folder(real_data, name):
+    folder = real_data / "alt_test" / name
+    apart = read([folder / "human_annotations.json", folder / "llm_annotations.json"])
+    whole = read(folder)
+    assert (apart.n_items, apart.humans, apart.judges) == (whole.n_items, whole.humans, whole.judges)
 
 
 @pytest.mark.real_data

@@ -211,11 +211,7 @@ OPTIONS = {
         "confidence": "0.95 > 0 < 1 as 'level'",
         "seed": "0 >= 0",
     },
-    StyleSettings: {
-        "n_resamples": "2000 >= 20 as 'resamples'",
-        "confidence": "0.95 > 0 < 1 as 'level'",
-        "seed": "0 >= 0",
-    },
+    StyleSettings: {},
     TripletSettings: {
         "floor": "3 >= 1",
         "confidence": "0.95 > 0 < 1 as 'level'",

@@ -477,18 +477,20 @@ def identical_annotators(labels: Annotations) -> list[str]:
     people = [*labels.humans, *labels.judges]
     if not 2 < len(people) <= MOST_COMPARED or labels.with_one_vote.has_repeats:
         return []
-    key = ["item", *_criterion(labels)]
+    key = ["item", *_criterion(labels), *labels.conditions]
     of = {who: part.select(*key, "label") for (who,), part in labels.labels.group_by("annotator", maintain_order=True)}
     both: dict[tuple[str, str], tuple[int, int]] = {}
+    items: dict[tuple[str, str], int] = {}
     for pair in combinations([who for who in people if who in of], 2):
-        shared = of[pair[0]].join(of[pair[1]], on=key)
+        shared = of[pair[0]].join(of[pair[1]], on=key, nulls_equal=True)
+        items[pair] = shared["item"].n_unique()
         both[pair] = shared.height, shared.filter(pl.col("label") != pl.col("label_right")).height
     found = []
     for pair, (n, differ) in both.items():
         others = [counts for other, counts in both.items() if other != pair and {*other} & {*pair}]
         rate = sum(d for _, d in others) / max(sum(m for m, _ in others), 1)
         if n >= LEAST_EQUAL and not differ and (1 - rate) ** n < CHANCE:
-            found.append(words.identical_annotators(pair, n))
+            found.append(words.identical_annotators(pair, items[pair]))
     return found
 
 

@@ -42,6 +42,7 @@ CASES: dict[str, tuple[tuple[str, ...], dict[str, str]]] = {
     "a trace without verdicts": (
         ("export", "plain.csv", "other.jsonl", "--to", "mlflow", "--trace", "tr-1"), {"--verdicts": "test.json"}
     ),
+    "few documents in a split": (("study", "split", "tasks.csv", "--n-test", "25", "-o", "parts.csv"), {}),
     "models without judges": (("alt-test", "own.csv", *OWN, *TEST), {}),
     "one of two models in judges": (("alt-test", "own.csv", *OWN, *TEST, "--judges", "gpt-4o"), {}),
     "a model by its kind": (("alt-test", "plain.csv", *TEST, "--judges", "gpt-4o"), {}),
@@ -230,6 +231,8 @@ def sheets(tmp_path_factory: pytest.TempPathFactory) -> Path:
     pl.DataFrame(same, schema=["item", "annotator", "repeat", "label"], orient="row").write_csv(folder / "same.csv")
     pl.DataFrame({"a": list("uvwxyz"), "b": ["s"] * 6}).write_csv(folder / "notes.csv")
     pl.DataFrame({"a": [f"t{i}" for i in range(300)]}).write_csv(folder / "many.csv")
+    tasks = [f"{name}-{i}" for name in ("mtb", "stsb", "toxigen") for i in range(60)]
+    pl.DataFrame({"item": tasks}).write_csv(folder / "tasks.csv")
     (folder / "test.json").write_text(json.dumps(assay.alt_test(labels, "gpt-4o", epsilon=0.1).to_dict()))
     (folder / "odd.json").write_text('[{"_server_id": 1, "fields": {}, "responses": {"s": [3]}, "suggestions": {}}]')
     return folder

@@ -222,6 +222,19 @@ def test_look_prints_a_next_command_that_runs_with_conditions_and_repeats(run, t
     assert (status, "gpt-4o" in out) == (0, True), err
 
 
+def test_look_prints_a_leaderboard_of_all_votes_of_several_pairs_of_outputs(run, tmp_path):
+    """Five pairs of outputs an item, as a condition: a leaderboard is of all votes, not those on the first pair."""
+    rows = [(f"d{i}", pair, who, *(("x", "y") if (i + pair) % 2 else ("y", "x")), ("first", "second")[i % 2])
+            for i in range(20) for pair in range(1, 6) for who in ("ann", "bob")]  # fmt: skip
+    path = tmp_path / "votes.csv"
+    names = ["item", "pair", "annotator", "first", "second", "label"]
+    pl.DataFrame(rows, schema=names, orient="row").write_csv(path)
+    status, out, _ = run("look", path)
+    command = re.search("Next command: +assay (.*)", out)[1]
+    assert (status, command) == (0, f"ratings {path} --conditions pair")
+    assert "|votes:200|" in run(*shlex.split(command), "--n-resamples", "40")[1]
+
+
 def test_look_at_repeated_answers_proposes_columns_that_tell_them_apart(run, tmp_path):
     path = settings_file(tmp_path, runs=False)
     status, out, _ = run("look", path, "--item", "text", "--scale", "1-4")

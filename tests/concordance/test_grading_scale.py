@@ -219,6 +219,30 @@ def test_parts_of_a_page_can_be_drawn(study):
         assert all(draw().figure is not None for _, draw in part.pictures)
 
 
+def test_tables_name_the_form_of_each_icc(study):
+    """A panel's mean is as reliable as ICC(A,k) says, one rater as ICC(A,1)."""
+    from assay.concordance.page import grading_scale_parts
+
+    forms = dict(study.table.select("what", "form").unique().rows())
+    assert forms == {
+        "humans": "ICC(A,k)", "judges": "ICC(A,k)", "humans - judges": "ICC(A,k)", "icc": "ICC(A,1)", "nmae": None,
+        "pearson": None,
+    }  # fmt: skip
+    parts = {part.title: dict(part.frames) for part in grading_scale_parts(study)}
+    panels = parts["Reliability of humans and judges"][
+        "ICC of each panel: (A,k) of its mean label, (A,1) of one rater."
+    ]
+    assert set(panels["form"]) == {"ICC(A,k)", "ICC(A,1)"}
+    # Table 4b: the ICC and the nMAE of each judge.
+    for measure, caption in (
+        ("icc", "ICC(A,1) with the mean human label."),
+        ("nmae", "Distance from the mean human label (nMAE)."),
+    ):
+        shown = parts["Agreement by judge"][caption]
+        kept = study.alignment.filter(pl.col("judge") != "judges' mean", measure=measure)
+        assert shown.select("judge", "scale", "estimate").equals(kept.select("judge", "scale", "estimate"))
+
+
 def test_groups_are_compared_by_benchmark(study):
     """Table 5 with its difference: women less men, pooled and on each benchmark."""
     for benchmark in (POOLED, "essay", "sts"):

@@ -306,6 +306,17 @@ def test_several_contents_lists_items():
     assert several_contents(table.drop(CONTENT)) == []
 
 
+def test_duplicate_words_name_each_pair_of_rows_once_for_several_criteria():
+    """Two rows with labels on three criteria are three repeated answers in one place."""
+    cells = [(item, who, name) for item in ("i0", "i1") for who in ("ann",) for name in ("x", "y", "z") for _ in (1, 2)]
+    item, annotator, criterion = map(list, zip(*cells, strict=True))
+    table = rows(item=item, annotator=annotator, label=1, criterion=criterion)
+    said = duplicate_words(table, ["item", "annotator", "criterion"])[0]
+    assert said.startswith(
+        "6 answers given several times (item 'i0', annotator 'ann': rows 1, 2; item 'i1', annotator 'ann': rows 7, 8); "
+    )
+
+
 def test_duplicate_words_name_rows_and_remedy():
     def words(n: int, **more: list[object]) -> str:
         cells = [f"i{i}" for i in range(n) for _ in range(2)]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import polars as pl
 import pytest
+from scipy import stats
 
 import assay
 import references
@@ -42,7 +43,7 @@ def test_stable_measures_sort_first():
     assert found.table["estimate"][0] == 0
     assert found.table["low"][1] > 100
     assert "tone: +" in found.summary()
-    assert "ideas: +0.0% (no interval) with the style; not significant" in found.summary()
+    assert "ideas: +0.0% with the style; no interval: " in found.summary()
 
 
 def drifting(**means: float) -> pl.DataFrame:
@@ -57,7 +58,7 @@ def drifting(**means: float) -> pl.DataFrame:
 
 def test_the_interval_is_the_bootstrap_of_the_ratio_of_means():
     table = drifting(up=0.2)
-    found = assay.style_effect(table, [], n_resamples=100, confidence=0.9, seed=3)
+    found = assay.style_effect(table, [], method="percentile", n_resamples=100, confidence=0.9, seed=3)
 
     def change(pairs):
         first, second = (sum(one[k] for one in pairs) for k in (0, 1))
@@ -70,6 +71,23 @@ def test_the_interval_is_the_bootstrap_of_the_ratio_of_means():
     row = found.table.row(0, named=True)
     assert row["estimate"] == pytest.approx(change(pairs))
     assert (row["low"], row["high"]) == pytest.approx(references.percentile_interval(replicates, 0.9))
+
+
+def test_interval_of_few_pairs_covers_no_change():
+    """By hand: 100 · (mean after − mean before) / mean before, without each pair; t of n − 1 degrees of freedom."""
+    rng = np.random.default_rng(1)
+    covered = 0
+    for _ in range(100):
+        before = rng.beta(2, 4, 5)
+        after = before * np.exp(rng.normal(-(0.25**2) / 2, 0.25, 5))
+        found = assay.style_effect(pl.DataFrame({"m_before": before, "m_after": after}), [])
+        row = found.table.row(0, named=True)
+        covered += row["low"] <= 0 <= row["high"]
+    change = [100 * (np.delete(after, k).sum() / np.delete(before, k).sum() - 1) for k in range(5)]
+    error = np.sqrt(4 / 5 * ((change - np.mean(change)) ** 2).sum())
+    reach = stats.t.ppf(0.975, 4) * error
+    assert (row["low"], row["high"]) == pytest.approx((row["estimate"] - reach, row["estimate"] + reach))
+    assert covered >= 88  # percentile intervals: 82
 
 
 def test_each_sentence_says_what_its_interval_says():
@@ -91,7 +109,7 @@ def test_each_sentence_says_what_its_interval_says():
         assert line.endswith(f"{test} ({row['before']:.3f} to {row['after']:.3f}, 30 pairs).")
     alone = assay.style_effect(table.head(1).select("up_before", "up_after"), [])
     assert alone.summary().startswith("up: +")
-    assert "(no interval)" in alone.summary()
+    assert "with the style; no interval: a single unit cannot be resampled (" in alone.summary()
 
 
 @pytest.mark.parametrize(
@@ -106,10 +124,20 @@ def test_each_sentence_says_what_its_interval_says():
     ],
 )
 def test_less_than_one_percent_may_be_shown(low, high, sure):
-    row = {"measure": "m", "estimate": 0.5, "low": low, "high": high, "before": 0.5, "after": 0.6, "n": 30}
+    row = {
+        "measure": "m",
+        "estimate": 0.5,
+        "low": low,
+        "high": high,
+        "before": 0.5,
+        "after": 0.6,
+        "n": 30,
+        "reason": "one",
+    }
     found = assay.style_effect(drifting(up=0.2), [])
     said = StyleEffect(pl.DataFrame([row]), found.run, found.estimates).summary()
-    assert said.splitlines()[0].split("; ")[1].startswith("significant" if sure else "not significant")
+    test = "no interval: one" if np.isnan(low) else "significant" if sure else "not significant"
+    assert said.splitlines()[0].split("; ")[1].startswith(test)
 
 
 def test_what_judges_said_is_a_measure_too():

@@ -147,6 +147,60 @@ def test_trend_is_highest_minus_lowest_bin(method):
     assert consistency_of(rows, x, bins=2).trend == {}
 
 
+def lopsided(rng, n_high):
+    """Votes of three raters on 40 items, 5 a set, and a column with ``n_high`` items in the highest of four bins."""
+    rows, x = [], []
+    for k in range(40):
+        place = 1.0 if k < n_high else 0.7 * (k - n_high) / (39 - n_high)
+        wins = rng.random((3, 5)) < rng.beta(0.5, 0.5)
+        rows += [(f"i{k:02}", who, "anna", "bert", 1 if won else -1)
+                 for who, sets in zip("uvw", wins, strict=True) for won in sets]  # fmt: skip
+        x += [place] * 15
+    return rows, x
+
+
+def test_trend_interval_covers_no_difference_with_two_items_in_the_highest_bin():
+    """The jackknife of the difference itself contained 0 in 53% of studies."""
+    rng = np.random.default_rng(5)
+    found = [consistency_of(*lopsided(rng, 2), bins=4, who=["humans"], method="jackknife") for _ in range(40)]
+    assert sum(one.trend["humans"].low <= 0 <= one.trend["humans"].high for one in found) >= 38
+    one = found[0]
+    low, *_, high = one.rows.filter(pl.col("bin").is_not_null()).iter_rows(named=True)
+    trend = one.trend["humans"]
+    assert trend.low == pytest.approx(
+        trend.estimate - np.hypot(high["estimate"] - high["low"], low["high"] - low["estimate"]), abs=0.01
+    )
+    assert trend.high == pytest.approx(
+        trend.estimate + np.hypot(high["high"] - high["estimate"], low["estimate"] - low["low"]), abs=0.01
+    )
+    assert trend.interval(0.5)[0] > trend.low
+    assert trend.p(trend.low) == pytest.approx(0.05, abs=1e-4)
+    assert "differences of bins: from the intervals of both bins." in one.summary()
+
+
+def test_trend_of_a_bin_with_one_item_has_no_interval_and_the_reason():
+    found = consistency_of(*lopsided(np.random.default_rng(1), 1), bins=4, who=["humans"], method="jackknife")
+    trend = found.trend["humans"]
+    assert np.isfinite(trend.estimate)
+    assert np.isnan([trend.low, trend.high]).all()
+    assert "(no interval): of one bin, a single unit cannot be resampled." in found.summary()
+    assert "differences of bins" not in found.summary()
+
+
+def test_strength_names_the_system_of_each_sign():
+    assert (
+        consistency_of(ROWS[:3], measure="strength")
+        .summary()
+        .startswith(
+            "humans, anna and bert: mean preference strength 0.667 (−1 if every vote is for anna, 1 if for bert) "
+        )
+    )
+    assert (
+        "(−1 if every vote is for the first of each pair by name, 1 if for the second)"
+        in binned(measure="strength").summary()
+    )
+
+
 def test_sets_of_one_vote_do_not_count_for_consistency():
     """The row of all sets of w2 and w10 has those of w2 with 3 and 4 votes: 0 and 3/4; w10 has one vote, a tie."""
     whole = binned().rows.filter(pl.col("bin").is_null(), pl.col("first").is_null()).row(0, named=True)

@@ -384,6 +384,17 @@ def test_combined_benchmarks_are_one_table():
     assert both.filter(pl.col("group") == "near")["separability"].to_list() == pytest.approx(alone)
 
 
+def test_interval_sentence_names_the_items_of_all_pairs_and_groups():
+    """Pairs on benchmarks of their own have different numbers of items."""
+    few = generations(6, systems=("m1", "m2"))
+    more = generations(10, systems=("m1", "m3")).with_columns(item=pl.format("b{}", "item"))
+    found = assay.separability(outputs(pl.concat([few, more])), similarity="words")
+    assert sorted(found.rows.select("first", "second", "n").rows()) == [("m1", "m2", 6), ("m1", "m3", 10)]
+    assert "Intervals: 95% jackknife interval over 6 to 10 items." in found.summary()
+    alike = assay.separability(outputs(generations(6)), similarity="words")
+    assert "Intervals: 95% jackknife interval over 6 items." in alike.summary()
+
+
 def test_benchmarks_keep_their_conditions_and_their_repeats():
     one, other = told_apart(3, 0.5, 1, hot=True), told_apart(4, 0.5, 2)
     found = combine_benchmarks({"a": one, "b": other})

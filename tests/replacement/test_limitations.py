@@ -73,6 +73,17 @@ def test_limitations_follow_an_undecided_verdict():
     assert sum(line.startswith("    Limits of the verdict: on 80 items (“topic” is t1)") for line in lines) == 2
 
 
+def test_limitations_name_the_suffix_of_item_ids():
+    """Aspects that are pooled: the group is an aspect's name, as the item ids have it."""
+    judge, _ = FAULTS["worst_group"]
+    labels = study(judge)[0]
+    aspects = dict(zip([f"i{k:03}" for k in range(N)], ["Asymmetry", "Border", "Colour"] * (N // 3), strict=True))
+    frame = labels.to_polars().with_columns(item=pl.format("{}__{}", "item", pl.col("item").replace(aspects)))
+    test = assay.alt_test(assay.read(frame, judges=["m"], split_item="no"), "m", epsilon=0.2)
+    assert [(one.what, one.value, one.n) for one in test.limitations] == [("suffix", "Border", 80)]
+    assert "on 80 items (“suffix” is Border) it agrees less with annotators" in test.summary()
+
+
 def test_limitations_name_the_group_and_the_label():
     judge, items = FAULTS["worst_group"]
     test = result_of(judge, **items)

@@ -76,6 +76,29 @@ def test_split_items_draws_a_number_of_each_stratum(seed):
         split_items(items(), n_test=0)
 
 
+def test_strata_that_item_names_begin_with_are_no_documents():
+    """25 items of each benchmark, whose names are stsb-07, mtb-12 and so on."""
+    sizes = {"stsb": 80, "mtb": 60, "toxigen": 100}
+    cells = [(name, k) for name, n in sizes.items() for k in range(n)]
+    whole = pl.DataFrame(
+        {"item": [f"{name}-{k}" for name, k in cells], "benchmark": [name.upper() for name, _ in cells]}
+    )
+    found = split_items(whole, strata=["benchmark"], n_test=25)
+    assert found.table["test"].to_list() == [25, 25, 25]
+    assert found.summary() == (
+        "165 items in the development set and 75 in the test set (seed 0).\n"
+        "Test set: 25 items of each of 3 kinds of benchmark."
+    )
+    # Without the strata, or with others, they could be documents: the refusal says so, and what mends it.
+    message = (
+        r"3 documents \(by the text before '-' in their names\) cannot be split into two parts, 25 of each kind for "
+        "the test; if items of one document may be in different parts, set document='item'"
+    )
+    with pytest.raises(DataError, match=message):
+        split_items(whole, n_test=25)
+    assert split_items(whole, n_test=25, document="item").table["test"].to_list() == [25]
+
+
 def test_share_is_kept_over_all_strata_where_each_is_too_small_for_it():
     # Twelve strata of one document each: three of four documents, in any stratum.
     parts = draw_parts(list(range(12)), list(range(12)), test=0.75, seed=0)

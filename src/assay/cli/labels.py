@@ -707,7 +707,8 @@ def command_for(found: Look, sources: Sequence[str], expertise: str | None = Non
     if words == ["agreement"] and not any(one.name == "agreement" and one.supported for one in found.analyses):
         return None
     rest, more = found.labels.with_one_vote, list[str]()
-    while (condition := rest.crossed_condition) is not None:
+    # Leaderboards are of the votes under all conditions.
+    while words != ["ratings"] and (condition := rest.crossed_condition) is not None:
         values = [one for one in rest.values_of(condition) if one is not None]
         if rest.judges and rest.humans and all(range_of(str(value)) for value in values):
             words, more = ["scales"], [*more, *([] if condition == "scale" else ["--scale-column", condition])]

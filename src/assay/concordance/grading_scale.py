@@ -63,7 +63,7 @@ TABLES: dict[str, tuple[str, ...]] = {
     "groups": ("group", "benchmark", "scale", "measure", "annotators", *COLUMNS, "p"),
     "conditions": ("judge", "scale", "condition", "measure", *COLUMNS, "p"),
     "repeats": ("scale", "benchmark", "annotator", "repeats", *COLUMNS),
-    "rows": ("scale", "benchmark", "what", *COLUMNS),
+    "rows": ("scale", "benchmark", "what", "form", *COLUMNS),
     "pooling": ("what", "benchmark", *COLUMNS, "pooled", "inflation", "p", "p_adjusted", "significant"),
 }
 """The columns of each table."""
@@ -86,7 +86,8 @@ class GradingScaleStudy(ResultOfRows):
     Attributes
     ----------
     table : polars.DataFrame
-        Pooled and by benchmark, one row per scale: the panels, their agreement and the error (tables 2 to 4a).
+        Pooled and by benchmark, one row per scale: the panels, their agreement and the error (tables 2 to 4a); ``form``
+        of an ICC is ICC(A,k) of a panel's mean label, or ICC(A,1).
     best : str or None
         The scale with the highest pooled ICC(A,1) of the mean human label with the mean judge label. None without
         humans; then only `reliability` and `consistency` (table 1) have rows.
@@ -707,8 +708,15 @@ StatisticOf = Callable[[Floats], PanelStatistic]
 def main_rows(alignment: Sequence[Row], reliability: Sequence[Row], consistency: Sequence[Row]) -> list[Row]:
     """The panels and their agreement; without humans, each judge with itself."""
     panels = [{**row, "what": row["panel"]} for row in reliability if row["form"] == "ICC(A,k)"]
-    both = [{**row, "what": row["measure"]} for row in alignment if row["judge"] == JUDGES_MEAN]
-    alone = [{**row, "scale": row["scales"], "what": f"{row['judge']} with itself"} for row in consistency]
+    single = "ICC(A,1)"
+    both = [
+        {**row, "what": row["measure"], "form": single if row["measure"] == "icc" else None}
+        for row in alignment
+        if row["judge"] == JUDGES_MEAN
+    ]
+    alone = [
+        {**row, "scale": row["scales"], "what": f"{row['judge']} with itself", "form": single} for row in consistency
+    ]
     return panels + (both or alone)
 
 

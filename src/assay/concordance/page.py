@@ -157,26 +157,30 @@ def _cut(frame: pl.DataFrame, columns: Iterable[str]) -> pl.DataFrame:
     return frame.with_columns(cut)
 
 
+PANEL = "ICC of each panel: (A,k) of its mean label, (A,1) of one rater."
+"""The caption of a table of panels."""
+
+
 def grading_scale_parts(study: GradingScaleStudy) -> tuple[Part, ...]:
     """Return the best scale, the reliability of the panels, the agreement by judge, and the items."""
     sentences = (*words.grading_scale_lines(study), f"{study.run.interval}.", *study.run.closing()[:-1])
     if study.best is None:
         itself = ("Consistency of each judge across scales, ICC(A,1).", study.consistency)
-        panel = ("ICC(A,k) of the panel.", study.reliability)
+        panel = (PANEL, study.reliability)
         return (Part("Reliability of judges", sentences, (panel, itself, *_repeat_frames(study))),)
-    icc = study.alignment.filter(measure="icc")
-    together, single = icc.filter(judge=JUDGES_MEAN), icc.filter(pl.col("judge") != JUDGES_MEAN)
-    nmae = study.alignment.filter(measure="nmae", judge=JUDGES_MEAN)
+    icc, nmae = (study.alignment.filter(measure=name) for name in ("icc", "nmae"))
+    (together, single), (apart, apart_single) = (
+        (rows.filter(judge=JUDGES_MEAN), rows.filter(pl.col("judge") != JUDGES_MEAN)) for rows in (icc, nmae)
+    )
     columns = ("scale", "benchmark", "estimate", "low", "high", "n")
     differences = study.differences.filter(judge=JUDGES_MEAN)
-    panels = study.reliability.filter(form="ICC(A,k)")
     parts = [
         Part(
             "Choice of rating scale",
             sentences,
             (
                 ("ICC(A,1) of the mean human label with the mean judge label.", together.select(columns)),
-                ("Mean distance of the two means, as a share of the range.", nmae.select(columns)),
+                ("Mean distance of the two means, as a share of the range.", apart.select(columns)),
                 ("Differences between scales.", differences.drop("judge", "p")),
             ),
             (
@@ -191,12 +195,19 @@ def grading_scale_parts(study: GradingScaleStudy) -> tuple[Part, ...]:
             "Reliability of humans and judges",
             (),
             (
-                ("ICC(A,k) of each panel.", panels.drop("form")),
+                (PANEL, study.reliability),
                 ("Consistency of each judge across scales, ICC(A,1).", study.consistency),
                 *_repeat_frames(study),
             ),
         ),
-        Part("Agreement by judge", (), (("ICC(A,1) with the mean human label.", single.select("judge", *columns)),)),
+        Part(
+            "Agreement by judge",
+            (),
+            (
+                ("ICC(A,1) with the mean human label.", single.select("judge", *columns)),
+                ("Distance from the mean human label (nMAE).", apart_single.select("judge", *columns)),
+            ),
+        ),
     ]  # fmt: skip
     for frame, title in ((study.groups, "By group of annotators"), (study.conditions, "By condition")):
         if frame is not None:

@@ -1171,11 +1171,13 @@ def duplicate_words(table: pl.DataFrame, key: list[str]) -> tuple[str, dict[str,
     """Return the message for repeated answers, with the likely remedy, and its options of `assay.read`."""
     bad = table.filter(table.select(key).is_duplicated()).sort(key, maintain_order=True)
     groups = bad.group_by(key, maintain_order=True).agg("_row")
+    # Repeated rows of a table repeat the answers on all of its criteria.
+    places = groups.unique(["item", "annotator"], keep="first", maintain_order=True)
     shown = "; ".join(
         f"item '{row['item']}', annotator '{row['annotator']}': rows {listing(row['_row'], 3)}"
-        for row in groups.head(5).iter_rows(named=True)
+        for row in places.head(5).iter_rows(named=True)
     )
-    more = f"; and {groups.height - 5} more" if groups.height > 5 else ""
+    more = f"; and {places.height - 5} more" if places.height > 5 else ""
     timed = next((name for name in bad.columns if name not in (*KEY, "label", "_row") and _are_times(bad[name])), None)
     numbers, conditions, options = _varied_by(bad, key)
     if timed is not None:

@@ -19,7 +19,15 @@ from scipy.special import stdtrit
 from assay.errors import DesignError, unknown
 from assay.estimates.checked import ONE_HUMAN, SpotChecks
 from assay.estimates.difference import LEAST_SHARED, Checked, Corrected, JudgeMean, MeanSpread, difference, sum_at
-from assay.estimation.intervals import Estimate, EstimateByRule, missing, p_of_ends, same_everywhere, without_interval
+from assay.estimation.intervals import (
+    Estimate,
+    EstimateByRule,
+    ends_of_difference,
+    missing,
+    p_of_ends,
+    same_everywhere,
+    without_interval,
+)
 from assay.estimation.statistic import Bools, Floats, Ints
 
 LEAST_SOURCES = 5
@@ -343,9 +351,7 @@ def _difference_of_few(
 ) -> EstimateByRule:
     """The difference of two means, if few labels of one system differ from its most frequent.
 
-    From the ends of each mean, whose intervals are score intervals, and their correlation (Newcombe 1998, method 10;
-    Zou & Donner 2008): the distance of the lower end is √(a² + b² − 2rab), a from the first mean to its lower end and b
-    from the second to its upper end.
+    From the ends of each mean, whose intervals are score intervals, and their correlation.
     """
     assert first.spread is not None
     assert second.spread is not None
@@ -353,19 +359,10 @@ def _difference_of_few(
     size = math.sqrt(float(first.phi @ first.phi) * float(second.phi @ second.phi))
     r = min(max(float(first.phi @ second.phi) / size, -1.0), 1.0) if size > 0 else 0.0
 
-    def ends(level: float) -> tuple[float, float]:
-        (x_low, x_high), (y_low, y_high) = x.ends(level), y.ends(level)
-        added = float(stdtrit(n_people - 1, (1 + level) / 2)) ** 2 * between if between else 0.0
+    def added(level: float) -> float:
+        return float(stdtrit(n_people - 1, (1 + level) / 2)) ** 2 * between if between else 0.0
 
-        def distance(a: float, b: float) -> float:
-            a, b = max(a, 0.0), max(b, 0.0)
-            return math.sqrt(max(a * a + b * b - 2 * r * a * b, 0.0) + added)
-
-        return (
-            value - distance(x.value - x_low, y_high - y.value),
-            value + distance(x_high - x.value, y.value - y_low),
-        )
-
+    ends = ends_of_difference((x.value, x.ends), (y.value, y.ends), r, added)
     error = math.sqrt(max(x.variance + y.variance - 2 * r * math.sqrt(x.variance * y.variance), 0.0) + between)
     return EstimateByRule(value, *ends(confidence), error, ends=ends, test=lambda null: p_of_ends(ends, value, null))
 

@@ -187,6 +187,32 @@ def estimate_by_ends(value: float, error: float, ends: EndsAt, level: float) -> 
     return EstimateByRule(value, low, high, error, ends=ends, test=lambda null: p_of_ends(ends, value, null))
 
 
+def ends_of_difference(
+    first: tuple[float, EndsAt],
+    second: tuple[float, EndsAt],
+    r: float = 0.0,
+    added: Callable[[float], float] | None = None,
+) -> EndsAt:
+    """Return the interval of a difference of two values from the intervals of both and their correlation ``r``.
+
+    Newcombe 1998, method 10; Zou & Donner 2008 (MOVER): the distance of the lower end is √(a² + b² − 2rab), a from the
+    first value to its lower end and b from the second to its upper end. ``added`` is a further squared distance.
+    """
+    (x, x_ends), (y, y_ends) = first, second
+
+    def ends(level: float) -> tuple[float, float]:
+        (x_low, x_high), (y_low, y_high) = x_ends(level), y_ends(level)
+        more = 0.0 if added is None else added(level)
+
+        def distance(a: float, b: float) -> float:
+            a, b = max(a, 0.0), max(b, 0.0)
+            return math.sqrt(max(a * a + b * b - 2 * r * a * b, 0.0) + more)
+
+        return x - y - distance(x - x_low, y_high - y), x - y + distance(x_high - x, y - y_low)
+
+    return ends
+
+
 def p_of_ends(ends: EndsAt, value: float, null: float) -> float:
     """Return the two-sided p-value of a null: 1 minus the level of the interval that ends there."""
     if null == value:
@@ -532,6 +558,16 @@ NEARLY_SYMMETRIC = 1e-4
 
 NORMAL_KURTOSIS = 3.0
 """Where leave-outs do not vary."""
+
+
+def describe_together(found: Iterable[Estimates]) -> str:
+    """Return the kinds of interval of several results; those over different numbers of units are described together."""
+    ways: dict[str, list[int]] = {}
+    for one in found:
+        before, count, after = one.describe_interval().partition(f"{one.n_units:,} {one.unit}")
+        ways.setdefault(f"{before}{{}} {one.unit}{after}" if count else before, []).append(one.n_units)
+    spans = ((way, f"{min(n):,} to {max(n):,}" if min(n) < max(n) else f"{n[0]:,}") for way, n in ways.items())
+    return " or ".join(way.format(span) for way, span in spans)
 
 
 def interaction_of(without_both: Iterable[Floats]) -> Floats:

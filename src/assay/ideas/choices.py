@@ -228,24 +228,14 @@ class PlanTripletsSettings(Settings):
 
 
 @dataclass(frozen=True)
-class StyleSettings(Settings):
-    """Options of `assay.style_effect`."""
+class StyleSettings(IntervalSettings):
+    """Options of `assay.style_effect`; pairs are resampled."""
 
     measures: Any = option(
         None,
         "Similarity measures, separated by commas.",
         details="As in `assay.validate_similarity`; not needed if the frame has judges' numbers.",
     )
-    _: KW_ONLY
-    n_resamples: int = option(
-        2000,
-        "Bootstrap resamples of the pairs.",
-        low=LEAST_RESAMPLES,
-        key="resamples",
-        details="With few pairs, such as the one in the paper, there is no interval.",
-    )
-    confidence: float = level_option()
-    seed: int = seed_option()
 
 
 @dataclass(frozen=True, kw_only=True)

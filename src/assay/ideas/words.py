@@ -286,10 +286,13 @@ def style_lines(rows: pl.DataFrame) -> list[str]:
         if not np.isfinite(row["estimate"]):
             lines.append(f"{row['measure']}: change not estimable: {row['reason']}.")
             continue
-        known = np.isfinite(row["low"]) and (row["low"] > 0 or row["high"] < 0)
-        test = "significant" if known else "not significant"
+        if np.isfinite(row["low"]):
+            test = "significant" if row["low"] > 0 or row["high"] < 0 else "not significant"
+        else:
+            test = row["reason"] if row["reason"].startswith("no interval") else f"no interval: {row['reason']}"
+        ends = f" {interval(row['low'], row['high'], 1)}" if np.isfinite(row["low"]) else ""
         lines.append(
-            f"{row['measure']}: {signed(row['estimate'], 1)}% {interval(row['low'], row['high'], 1)} with the style; "
+            f"{row['measure']}: {signed(row['estimate'], 1)}%{ends} with the style; "
             f"{test} ({row['before']:.3f} to {row['after']:.3f}, {counted(row['n'], 'pair')})."
         )
     return lines

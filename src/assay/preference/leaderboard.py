@@ -21,7 +21,7 @@ from assay.data.annotations import Annotations
 from assay.data.chunked.chunks import Chunks
 from assay.data.structure.sides import PAIR_OF
 from assay.errors import DataError, DesignError, counted, unknown
-from assay.estimation.intervals import Estimate, EstimateByRule, Estimates, adjust_p
+from assay.estimation.intervals import Estimate, EstimateByRule, Estimates, adjust_p, describe_together
 from assay.estimation.options import question
 from assay.estimation.result import Exclusion, Result, Run
 from assay.preference import words
@@ -434,7 +434,7 @@ def _run(votes: Votes, settings: RatingSettings, found: Sequence[Board], polled:
     )
     return Run(
         "ratings", settings, votes.data, votes.facts,
-        _intervals([board.estimates for board in found if board.reason is None]), _counted_once(exclusions),
+        describe_together([board.estimates for board in found if board.reason is None]), _counted_once(exclusions),
         tuple(notes),
         (disconnected,) if names else (),
     )  # fmt: skip
@@ -446,17 +446,6 @@ def _counted_once(exclusions: Sequence[Exclusion]) -> tuple[Exclusion, ...]:
     for one in exclusions:
         sums[one.what, one.reason] = sums.get((one.what, one.reason), 0) + one.count
     return tuple(Exclusion(what, count, reason) for (what, reason), count in sums.items())
-
-
-def _intervals(found: Sequence[Estimates]) -> str:
-    """The interval methods; leaderboards with different numbers of items are described together."""
-    ways: dict[str, list[int]] = {}
-    for one in found:
-        count = f"{one.n_units:,} {one.unit}"
-        before, _, after = one.describe_interval().partition(count)
-        ways.setdefault(f"{before}{{}} {one.unit}{after}" if _ else before, []).append(one.n_units)
-    spans = ((way, f"{min(n):,} to {max(n):,}" if min(n) < max(n) else f"{n[0]:,}") for way, n in ways.items())
-    return " or ".join(way.format(span) for way, span in spans)
 
 
 # -- one board ----------------------------------------------------------------------------------------

@@ -26,7 +26,7 @@ from assay.data.columns import natural
 from assay.data.ratings import cluster_codes
 from assay.data.scales import Text
 from assay.errors import DataError, DesignError, counted, listing, unknown
-from assay.estimation.intervals import Estimate
+from assay.estimation.intervals import Estimate, Estimates, describe_together
 from assay.estimation.options import question
 from assay.estimation.resampling import Mean, Units, add_rows, estimate_sums
 from assay.estimation.result import Exclusion, ResultOfRows, Run, fingerprint_with
@@ -468,12 +468,12 @@ def _swept(
 ) -> tuple[dict[str, object], Estimate]:
     """Mean separability of one setting, and its change from all outputs on the items of both."""
     codes = None if settings.clusters is None else pl.Series(cluster_codes(labels, settings.clusters))
-    found, _ = _mean_separability(mine, labels, codes, settings)
+    found = _mean_separability(mine, labels, codes, settings)[0]
     both = whole.join(mine, on=["item", "first", "second"], how="inner", maintain_order="left")
     if not both.height:
         raise DataError(f"the outputs by '{settings.condition}' have no item and pair of systems in common")
     change = both.with_columns(separability=pl.col("separability_right") - pl.col("separability"))
-    difference, _ = _mean_separability(change, labels, codes, settings)
+    difference = _mean_separability(change, labels, codes, settings)[0]
     one, other = (both[c].to_numpy() for c in ("separability", "separability_right"))
     near = _agreement(other[None] if draws is None else draws, one)
     return {
@@ -652,23 +652,22 @@ def _rows(
     """Mean separability of each pair, over all items and for each value of a column, and the interval method."""
     group = items["group"] if settings.by is not None else None
     codes = None if settings.clusters is None else pl.Series(cluster_codes(labels, settings.clusters))
-    rows, estimates, how = [], [], ""
+    rows, means = [], []
     for first, second in items.select("first", "second").unique(maintain_order=True).rows():
         is_pair = ((items["first"] == first) & (items["second"] == second)).to_numpy()
         for one in (None, *([] if group is None else natural(group.filter(pl.Series(is_pair)).unique().drop_nulls()))):
             mine = items.filter(pl.Series(is_pair if one is None else is_pair & (group == one).to_numpy()))
-            found, words = _mean_separability(mine, labels, codes, settings)
-            estimates.append(found)
-            how = how or words
+            means.append(_mean_separability(mine, labels, codes, settings))
+            found = means[-1][0]
             rows.append({"first": first, "second": second, "group": one, **found.row(), "n": mine.height,
                          **{c: mine[c].mean() for c in _ALIGNMENTS}, "reason": found.reason})  # fmt: skip
     types = dict.fromkeys(("group", "reason"), pl.String)
-    return pl.DataFrame(rows, schema_overrides=types), estimates, how
+    return pl.DataFrame(rows, schema_overrides=types), [one[0] for one in means], describe_together(means)
 
 
 def _mean_separability(
     mine: pl.DataFrame, labels: Annotations, codes: pl.Series | None, settings: OutputSettings
-) -> tuple[Estimate, str]:
+) -> Estimates:
     """The mean separability of some items."""
     clusters = None
     if codes is not None:
@@ -676,8 +675,7 @@ def _mean_separability(
     moments = Mean().moments(mine["separability"].to_numpy()[:, None])
     units = Units.of(len(moments), clusters, width=moments.shape[1])
     sums = add_rows(moments, units.of_item, units.n)
-    found = estimate_sums(Mean(), sums, settings, n_items=len(moments), unit=units.name)
-    return found[0], found.describe_interval()
+    return estimate_sums(Mean(), sums, settings, n_items=len(moments), unit=units.name)
 
 
 def _uneven(items: pl.DataFrame) -> tuple[str, ...]:

@@ -183,20 +183,34 @@ def rating_set_lines(
     for row in rows.iter_rows(named=True):
         pair = "all pairs" if row["first"] is None else f"{row['first']} and {row['second']}"
         group = f", {row['bin']}" if row["bin"] else ""
+        named = settings.measure == "strength" and not row["bin"]
+        first, second = row["first"] or "the first of each pair by name", row["second"] or "the second"
+        sides = f" (−1 if every vote is for {first}, 1 if for {second})" if named else ""
         if not row["sets"]:
             lines.append(f"{row['who']}, {pair}{group}: {name} not estimable: {row['reason']}.")
             continue
         lines.append(
-            f"{row['who']}, {pair}{group}: mean {name} {said(row['estimate'], 3)} "
+            f"{row['who']}, {pair}{group}: mean {name} {said(row['estimate'], 3)}{sides} "
             f"{interval(row['low'], row['high'])} ({counted(row['sets'], 'rating set')}; "
             f"{100 * row['mixed']:.0f}% inconsistent, {100 * row['all_ties']:.0f}% all ties)."
         )
     for who, found in trend.items():
+        why = f": {found.reason}" if found.reason and math.isnan(found.low) else ""
         lines.append(
             f"{who}: {name} in the highest bin minus the lowest bin {said(found.estimate, 3)} "
-            f"{interval(found.low, found.high)}."
+            f"{interval(found.low, found.high)}{why}."
         )
     return [*lines, *(_saving_line(who, found, settings) for who, found in saving.items())]
+
+
+def bin_without_interval(why: str | None) -> str:
+    """Return why a difference of bins has no interval."""
+    return f"of one bin, {why}"
+
+
+def trend_interval(how: str) -> str:
+    """Return how the intervals of bins and of their difference were computed."""
+    return f"{how}; differences of bins: from the intervals of both bins"
 
 
 def _saving_line(who: str, found: Estimate, settings: SetSettings) -> str:

@@ -244,7 +244,7 @@ def _groups(table: AltTestTable) -> Iterator[tuple[str, Ints, Sequence[str]]]:
             names = {int(code): str(value) for code, value in zip(part.tolist(), column.to_list(), strict=True)}
             yield one.name, part, [names.get(k, "") for k in range(int(part.max(initial=-1)) + 1)]
         else:
-            yield one.name, part, [str(k + 1) for k in range(int(part.max(initial=-1)) + 1)]
+            yield one.name, part, one.names or [str(k + 1) for k in range(int(part.max(initial=-1)) + 1)]
 
 
 def _within_clusters(part: Ints, cluster: Ints | None) -> bool:

@@ -37,6 +37,8 @@ class Stratification:
     """Whether the numbers are an order of the items: the numbers in their ids, or dates."""
     finer: bool = False
     """Whether it is a pattern in a column: the weekday of a date, or one tag of a list."""
+    names: Sequence[str] = ()
+    """The names of strata that are no values of a column, such as suffixes of item ids."""
 
     @property
     def combined(self) -> bool:
@@ -168,7 +170,7 @@ def all_strata(
     if not auto and any(name in asked and part is None for name, part in known.items()):
         raise DesignError(f"strata={wanted!r}: the item ids share no prefix or suffix")
     if suffix is not None and ("suffix" in named or (auto and _per_value(suffix, used) >= LEAST_HELD)):
-        plain.append(Stratification("suffix", suffix.codes.astype(np.int64)))
+        plain.append(Stratification("suffix", suffix.codes.astype(np.int64), names=suffix.names.to_list()))
     if documents is not None and ("stem" in named or (auto and _per_value(documents.stem, used) >= LEAST_OF_STEM)):
         stem.append(Stratification("stem", documents.stem.codes.astype(np.int64), by_stem=auto))
     crossed = [one for one in plain if one.combined]

@@ -91,7 +91,7 @@ def split_items(
         One row an item, column ``item``.
     document : str, optional
         Column of what items share, which stays in one part; without it what their names share
-        (`assay.data.names.stems`).
+        (`assay.data.names.stems`), unless it is their stratum.
     strata : list of str
         Columns to distribute equally over both parts. A document's stratum is that of most of its items.
     test : float
@@ -121,27 +121,35 @@ def split_items(
             empty = items.filter(pl.col(column).is_null())["item"]
             raise DataError(f"{counted(len(empty), 'item')} ({listing(empty.to_list(), 3)}) without '{column}'")
     names = items["item"].cast(pl.String)
+    kinds = [" | ".join(map(str, row)) for row in items.select(strata).iter_rows()] if strata else [None] * len(names)
     grouped_by, documents = "", names.to_list()
     if document is not None:
         grouped_by, documents = f"as column '{document}' says", items[document].to_list()
-    elif (shared := stems(names)) is not None:
+    elif (shared := stems(names)) is not None and not _same_groups(shared.stem.column().to_list(), kinds):
         grouped_by = f"by the text before '{shared.separator}' in their names"
         documents = shared.stem.column().to_list()
-    kinds = [" | ".join(map(str, row)) for row in items.select(strata).iter_rows()] if strata else [None] * len(names)
     if n_test is None:
         parts, wanted = draw_parts(documents, kinds, test=test, seed=seed), f"{100 * test:g}% for the test"
     else:
         _refuse_small_strata(kinds, n_test)
         parts, wanted = draw_parts(documents, kinds, n_test=n_test, seed=seed), f"{n_test} of each kind for the test"
     if len(set(parts)) < len(PARTS):
-        few = counted(len(set(documents)), "document" if grouped_by else "item")
-        raise DataError(f"{few} cannot be split into two parts, {wanted}")
+        few, alone = counted(len(set(documents)), "document" if grouped_by else "item"), ""
+        if grouped_by and document is None:
+            few += f" ({grouped_by})"
+            alone = "; if items of one document may be in different parts, set document='item'"
+        raise DataError(f"{few} cannot be split into two parts, {wanted}{alone}")
     found = pl.DataFrame(
         {"item": names, PART: parts, "document": documents if grouped_by else None, "stratum": kinds},
         schema_overrides={"stratum": pl.String},
         strict=False,
     )
     return ItemSplit(found, grouped_by, tuple(strata), seed, n_test)
+
+
+def _same_groups(stem: Sequence[str], kinds: Sequence[str | None]) -> bool:
+    """Whether item names begin with their stratum, such as *stsb-07* of benchmark *STS-B*: no document."""
+    return len(set(zip(stem, kinds, strict=True))) == len(set(stem)) == len(set(kinds))
 
 
 def _refuse_small_strata(kinds: Sequence[str | None], n_test: int) -> None:

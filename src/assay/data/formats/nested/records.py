@@ -61,6 +61,10 @@ def records_in(values: Any) -> list[Record] | None:
     return found if own else [{**{k: values[k] for k in who}, **one} for one in found]
 
 
+MOST_RATERS = 30
+"""Largest number of keys of an item that are annotators or criteria if a document has fewer items than that."""
+
+
 def _records_by_item(values: Mapping[str, Mapping[str, Any]]) -> list[Record] | None:
     """The records of an object of items and criteria or annotators, or of annotators, items and criteria.
 
@@ -71,7 +75,9 @@ def _records_by_item(values: Mapping[str, Mapping[str, Any]]) -> list[Record] | 
     if people and cells and all(isinstance(one, dict) and one and all(map(is_scalar, one.values())) for one in cells):
         return [{NAMES: who, "item": item, "scores": cell} for who, one in values.items() for item, cell in one.items()]
     alike = all(2 * len(one) >= len(inside) for one in values.values())
-    if people or not alike or not (any(map(called_criterion, inside)) or name_annotators(inside)):
+    # More names inside than raters of an item: items, whose names can contain those of models, q1__gpt-4__llama-13b.
+    many = len(inside) > max(MOST_RATERS, len(values))
+    if people or many or not alike or not (any(map(called_criterion, inside)) or name_annotators(inside)):
         return None
     whole = all(cell is None or is_scalar(cell) for cell in cells)
     return [{"item": item, **one} for item, one in values.items()] if whole else None
