@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 
 import numpy as np
 import polars as pl
@@ -555,3 +556,8 @@ def test_range_is_read_from_scale_name():
             _range("a", ranges)
     with pytest.raises(DataError, match="the name of scale 'a' is not a range"):
         _range("a", {"b": (0, 1)})
+
+
+def test_items_can_have_a_column_named_as_a_count(labels):
+    items = labels.items.with_columns(count=pl.lit("few"))
+    assert grading_scale_study(replace(labels, items=items), n_resamples=20).rows.height

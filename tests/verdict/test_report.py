@@ -507,6 +507,17 @@ def test_largest_disagreements_of_study_have_text_and_response(tmp_path: Path, m
     assert len(row["review"]) > 12
 
 
+def test_documents_with_long_names_and_columns_with_names_of_the_page_are_shown_once():
+    labels = assay.simulate(n_items=60, n_annotators=3, judges={"careless": 0.9}, documents=12, seed=1)
+    place = pl.col("item").str.extract(r"(\d+)$").cast(pl.Int64) % 12
+    named = {name: pl.lit("a text that is long enough to be read") for name in ("distance", "response", "count", "n")}
+    items = labels.items.with_columns(pl.format("document of ward {}", place).alias("document"), **named)
+    found = report(replace(labels, items=items), expertise="skilled", n_resamples=40, clusters="document")
+    section = next(one for one in found.page.sections if one.title == "Largest disagreements with annotators")
+    assert section.tables[0].frame is not None
+    assert section.tables[0].frame["document"].str.starts_with("document of ward").all()
+
+
 @pytest.mark.parametrize(
     ("repeats", "wanted"),
     [
