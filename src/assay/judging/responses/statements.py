@@ -28,6 +28,7 @@ from assay.judging.criteria import (
 from assay.judging.responses.label_words import (
     BULLET,
     DOUBTFUL,
+    ITEM,
     LONGEST_LINE,
     MOST_STATEMENTS,
     NEAR,
@@ -115,9 +116,11 @@ _REPAIRS = (
     (r"//[^\n\"]*|/\*[^\"]*?\*/", ""),
     (r"(?<=[\"\d\]}el])(\s+\"[\w ]+\"\s*:)", r",\1"),
     (r",\s*([,}\]])", r"\1"),
+    (r"(?<=[:\[,])(\s*)(True|False|None)\b", lambda one: one[1] + {"None": "null"}.get(one[2], one[2].lower())),
     (r"([{,]\s*)'([^'\n]*)'\s*:", r'\1"\2":'),
     (r"([{,]\s*)([A-Za-z_]\w*)\s*:", r'\1"\2":'),
-    (r":\s*'((?:[^'\n]|(?<=\w)'(?=\w))*)'\s*([,}])", r': "\1"\2'),
+    (r":\s*'((?:[^'\\\n]|\\.|(?<=\w)'(?=\w))*)'\s*([,}])", r': "\1"\2'),
+    (r"\\'", "'"),
     (r"(?<=\w )\"(?=\w)|(?<=[\w.!?])\"(?= \w)", r'\\"'),
 )
 """Return JSON for the usual deviations of models: comments, a missing or last comma, single quotes, bare keys."""
@@ -324,6 +327,9 @@ def _value_label(value: Any, scale: Scale) -> Any:
     return stated_label(value, scale)
 
 
+_TO_EARN = r"to\s+(?:earn|get|reach|achieve|deserve|merit|receive|be|become|score)\b"
+"""What leads to a label that is only wished for."""
+
 # -- marks -------------------------------------------------------------------------------------------
 
 _MARKS = (
@@ -352,7 +358,7 @@ _MARKS = (
 )
 
 
-_WISHED = re.compile(r"\b(?:an?|another|to\s+(?:reach|get|earn|achieve|deserve)(?:\s+an?)?)\s*$|\($", re.IGNORECASE)
+_WISHED = re.compile(rf"\b(?:an?|another|{_TO_EARN}[^.;:]{{0,30}})\s*$|\($", re.IGNORECASE)
 """What leads to a label that is not given, if another one is: ``[[7]] (an [[8]] with sources)``."""
 
 
@@ -371,6 +377,8 @@ def find_in_marks(text: str, scale: Scale) -> Iterator[Statement]:
     several = len(plainly) > 1
     for found in plainly or found_marks:
         said = found["said"] or found.group("inside")
+        if not said.strip():
+            continue
         tie = scale.kind == "preference" and said.casefold() == "c" and found[0].startswith("[[")
         label = 0 if tie else stated_label(said, scale)
         other = several and (_SUBJECT_OF.match(text, found.end()) or _MARK_IF.match(text, found.end()))
@@ -404,7 +412,7 @@ def _names_another_grade(before: str, label: Any, scale: Scale) -> bool:
 
 _NOUN = (
     rf"(?:label|answer|rating|score|verdict|choice|judge?ment|grade|category|class|classification|relation|decision"
-    rf"|preference|prediction|annotation|assessment|evaluation|result|overall|total|winner|edit|correction|update|revision|reflection|second\s+thoughts?|stars?|odd[\s-]one(?:[\s-]out)?"
+    rf"|preference|prediction|annotation|assessment|evaluation|(?:my|best)\s+(?:estimate|guess|bet)|result|overall|total|winner|edit|correction|update|revision|reflection|second\s+thoughts?|stars?|odd[\s-]one(?:[\s-]out)?"
     rf"|(?:better|preferred|best|closest|chosen|selected)\s+(?:one|fit|match|{THING})|{THING}\s+(?:chosen|selected)"
     r"|(?:my|final)\s+(?:pick|selection))"
 )
@@ -426,7 +434,7 @@ _I_GIVE = re.compile(
     r"(?:rate|give|assign|award|grant|choose|pick|select|go\s+with|lean(?:\s+\w+){0,2}\s+towards?|label|classify|score"
     r"|grade|prefer|say|(?:settle|land|arrive|end\s+up)\s+(?:on|at)|vote\s+for|mark"
     r"|(?:put|place|peg|judge|evaluate|assess|estimate|categori[sz]e|tag|deem|describe|see)(?:\s+[\w'-]+){1,5}?\s+(?:as|at|around|near))\b"
-    rf"|\b(?:it|this|(?:this|the)\s+(?:one|review|essay|post|comment|pair|story|{THING}))\s+"
+    rf"|\b(?:it|this|(?:this|the)\s+(?:one|pair|{ITEM}))\s+"
     r"(?:deserves|gets|earns|merits|scores|warrants)\b"
     r"|^\W*(?:this|it)(?:\s+is|'s)\s+(?:(?!\b(?:not|no|never|hardly|far)\b)[^.\n]){1,60}?\s(?:that|which)\s+(?:deserves|gets|earns|merits|warrants)\b"
     r"|\bI(?:'m|\s+am)\s+(?:giving|assigning|awarding|rating|scoring|grading|going\s+with|calling)\b"
@@ -516,7 +524,7 @@ _EXAMPLE = re.compile(
 )
 
 _SUPPOSED = re.compile(
-    r"^\W*(?:(?:so|then|thus|hence|therefore|and|but)\s*,?\s+)?(?:if|unless|were|had|should)\b"
+    rf"^\W*(?:(?:so|then|thus|hence|therefore|and|but)\s*,?\s+)?(?:if|unless|were|had|should|(?:in\s+order\s+)?{_TO_EARN})\b"
     r"(?!\s+(?:I|we|forced|pressed|pushed|asked)\b)",
     re.IGNORECASE,
 )
@@ -577,12 +585,20 @@ def find_in_sentences(text: str, scale: Scale) -> Iterator[Statement]:
         label = cells_label(rest, scale) if "|" in one[0] else None
         label = stated_label(rest, scale) if label is None else label
         negated = label is None and bool(_NEGATED.match(rest))
+        if negated and _label_at_end(before, scale) is not None:  # A partially correct grade is not justified.
+            continue
         lines = [text.find("\n", at) + 1 for at in (one.start(), one.end())]
         is_heading = "|" in one[0] + rest.lstrip()[:1] and any(_TABLE_RULE.match(text, at) for at in lines)
         short = bool(one["sure"]) and len(rest.split()) <= 3 and bool(rest.strip(WRAPPING)) and not is_heading
         off = bool(re.match(r"[\s*_\"'`]*[-+]?\d", rest)) and scale.numeric
         decides = label is not None or negated or short or off
         yield Statement(one.start(), one.end(), label, decides, _subject(before, one["of"]) or _part(rest))
+
+
+def _label_at_end(words: str, scale: Scale) -> Label | None:
+    """The label with which words end: ``A partially correct``."""
+    last = _strip_quotes(words).split()[-_WORDS_OF_FIT:]
+    return next((one for n in range(len(last)) if (one := label_on_scale(" ".join(last[n:]), scale)) is not None), None)
 
 
 _IS = r"\s(?:lautet|beträgt|ist|est|es|è|é)\b"
