@@ -526,8 +526,11 @@ def _grade_side(stated: str, scale: Preference) -> int | None:
 
 
 def _sign_side(one: str, sign: str, other: str, scale: Preference) -> int | None:
-    """The label of ``A>B`` and ``A>>B``: the weakest and the next grade."""
-    if one.casefold() == other.casefold() or len(set(sign)) != 1:
+    """The label of ``A>B`` and ``A>>B``, the weakest and the strongest of two grades.
+
+    Of three grades ``A>>B`` may be the second or the third.
+    """
+    if one.casefold() == other.casefold() or len(set(sign)) != 1 or 1 < len(sign) < len(scale.grades):
         return None
     if sign[0] == "=":
         return 0

@@ -106,6 +106,13 @@ _THIRD = re.compile(
 )
 """And to one in the third person: ``The passage directly supports the claim.``"""
 
+_AUTHOR_WOULD = (
+    r"\bthe\s+(?:\w+\s+)?(?:author|writer|speaker|user|reviewer|commenter|poster|narrator|respondent|customer|student)"
+    r"\s+would(?:\s+(?:most|very))?(?:\s+(?:likely|probably|certainly|clearly|surely))?"
+    r"(?:\s+(?:answer|say|choose|select|respond|pick))?"
+)
+"""And to the label that somebody else would give, if that is asked: ``The author would most likely disagree.``"""
+
 _FIRST = re.compile(
     r"(?:^|[,:;]\s|\bI\s+(?:think|believe|feel)|\b(?:so|that|overall|balance))\s*(?:(?:an?|the)\s+)?[\"“'‘`*_(]*$",
     re.IGNORECASE,
@@ -160,7 +167,7 @@ _DEGREE_OF = r"(?:risk|priority|quality|severity|urgency|level)"
 _AFTER = re.compile(
     rf"[\"”'’`*_)\]]*(?:-{_DEGREE_OF})?(?:\s+(?:about\s+(?:this|it)|in\s+(?:tone|nature|sentiment|content|general|quality|this\s+\w+)"
     rf"|{_PLACE}(?:\s+(?:the|this)\s+\w+)?|(?:{ITEM}|description|account)(?:\s+of\b[^.,;]*)?|best|language|behaviou?r|material|news|one|case|example))*[\"”'’`*_)]*"
-    r"(?:\s*(?:[.,;:!)(—–]|$|\s-\s)|\s+(?:because|since|as|due|given|with|rather|and|for|from|to|about|towards?"
+    r"(?:\s*(?:[.,;:!)(—–]|$|\s-\s)|\s+(?:because|since|as|due|given|with|rather|and|for|from|to|about|towards?|à|zu|für|pour|contra"
     r"|where|but|though|although|while|even|instead|which|when|despite|not|per)\b)",
     re.IGNORECASE,
 )
@@ -222,6 +229,7 @@ def find_only_label(text: str, scale: Scale) -> Iterator[Statement]:
             verb = verb or (str(label).endswith("s") and ending and _THIRD.search(before))
             # Negative sentiment.
             alone = _ARTICLE.fullmatch(before) and re.fullmatch(rf"\s+{ITEM}\W*", rest, re.IGNORECASE)
+            verb = verb or (ending and re.search(rf"{_AUTHOR_WOULD}\s+[*_\"“]*$", before, re.IGNORECASE))
             fits = is_fitting(before, rest)
             if not verb and not alone and not fits and _LEAD.search(before) is None:
                 said.setdefault(label, -1)  # merely mentioned
@@ -277,7 +285,7 @@ def is_meant(text: str, start: int, before: str, end: int) -> bool:
     is_supposed = (
         _CONDITION.match(before)
         or (would and SUPPOSES.match(before[: would.start()]))
-        or _UNREAL.search(re.sub(_BEST_IS, "", _CLAUSE_ENDS.split(before)[-1], flags=re.IGNORECASE))
+        or _UNREAL.search(re.sub(rf"{_BEST_IS}|{_AUTHOR_WOULD}", "", _CLAUSE_ENDS.split(before)[-1], flags=re.IGNORECASE))
     )
     return not (is_supposed or is_question or is_reported(text, start + len(before), end))
 

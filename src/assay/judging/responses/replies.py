@@ -41,6 +41,8 @@ from assay.judging.responses.prose import (
     find_only_label,
     find_only_number,
     find_only_side,
+    mentions_of,
+    sentences_of,
 )
 from assay.judging.responses.statements import (
     DECODER,
@@ -203,15 +205,25 @@ _criterion = lru_cache(maxsize=1_000)(Criterion)
 def _without_own_name(text: str, scale: Scale, criterion: Criterion) -> str:
     """A text with ``label`` instead of the only criterion's name before "is", ``so the helpfulness is 3``, and without
     that name after a label: ``Medium priority seems right``."""
-    if criterion.is_generic or criterion.is_one_of_several or not criterion.may_be_named(text):
+    if criterion.is_one_of_several or not criterion.may_be_named(text):
         return text
     name = r"[\s_-]+".join(map(re.escape, re.split(r"[\s_-]+", criterion.name)))
     if scale.categories and not scale.numeric:
         labels = "|".join(re.escape(str(one)) for one in sorted(scale.categories, key=lambda one: -len(str(one))))
         text = re.sub(rf"\b({labels})\s+{name}\b", r"\1", text, flags=re.IGNORECASE)
-    lead = r"(?:^[ \t*_#>-]{0,9}|[.;!?,:]\s|\b(?:the|its|overall|my|final|so|main|primary|dominant|general)\s+)"
-    is_ = r"[*_]*\s+(?:is|would\s+be|should\s+be|must\s+be|=)\s"
-    return re.sub(rf"({lead}){name}(?={is_})", r"\1label", text, flags=re.IGNORECASE | re.MULTILINE)
+    is_ = rf"(?:\s+(?:{_IS})\s+|\s*(?:=|[是为為は은는])\s*)"
+    of = r"(?:\s+(?:of|in|for|between|behind|des|der|von|du|de|del|della|do|da|dell')\b[^.;:,\n]{0,60}?)?"
+    if scale.numeric:
+        of = rf"(?:\s+[^\d.;:,\n]{{1,60}})?(?={is_}(?:(?:about|around|roughly|approximately)\s+)?[-+]?\.?\d)"
+    return re.sub(rf"({_NAME_LEAD}){name}[*_]*{of}{is_}", r"\1 label is ", text, flags=re.IGNORECASE | re.MULTILINE)
+
+
+_IS = "is|would be|should be|must be|ist|beträgt|lautet|est|es|è|é".replace(" ", r"\s+")
+_NAME_LEAD = (
+    r"(?:^[ \t*_#>-]{0,9}|[.;!?,:]\s|[\u3040-\u9fff\uac00-\ud7a3]\s?"
+    r"|\b(?:the|its|overall|my|final|so|main|primary|dominant|general|der|die|das|le|la|el|il|lo|o|a)\s+|\bl')"
+)
+"""What is before the name of a question's criterion that a sentence is about."""
 
 
 _NEGATIVE = r"\b(?:no|not|false|fail\w{0,5}|wrong|refut\w{1,5}|reject\w{0,5}|(?:in|un|non)[\w-]{1,20})\b[*_.]{0,4}"
@@ -348,30 +360,61 @@ def _listed(answer: str, scale: Listed, given: Any, *, is_json: bool) -> Label |
         boxes = [(one["in"] or one["sign"] or "", one["name"]) for one in _BOX.finditer(answer)]
         boxes = boxes or [(one["said"].strip(":=|*_ \t"), one["name"]) for one in _ANSWERED.finditer(answer)]
         lists = re.findall(r"\[[^\[\]]*\]", answer)
+        tagged = re.findall(r"<(?:label|name|tag|topic|item|category|aspect|emotion)\w?>([^<>]*)</\w+>", answer, re.IGNORECASE)
         if boxes:
             if any(not _names_of(name, scale) for _, name in boxes):
                 return None
             names = [name for box, name in boxes if box.strip().casefold() in _TICKED]
         else:
-            names = lists[-1] if lists else _last_points(answer, scale)
+            names = lists[-1] if lists else tagged if len(tagged) > 1 else _last_points(answer, scale)
+        if isinstance(names, str) and not lists:
+            said = _said_places(answer, names, scale)
+            return next((one for one in (_read_names(_names_said(one), scale) for one in said) if one is not None), None)
     if isinstance(names, str):
-        lead = _LIST_LEAD.match(names.strip())
-        if lead is not None and _WITHOUT.search(lead[0]):
-            return None
-        words = names.strip()[0 if lead is None else lead.end() :].strip(WRAPPING)
-        words = _LIST_TAIL.sub("", words)
-        if given is None and not lists and not re.search(r"\w", words):
-            return None  # nothing is said
-        said = (words, re.split(r"[;.–—:]\s|\s-\s", words, maxsplit=1)[0])
-        is_empty = any(_NONE.fullmatch(spoken(one)) for one in said)
-        names = [] if is_empty else re.split(r"\s*(?:[,;|>\n]|\band\b)\s*", _RANKED.sub(", ", words))
-    if not isinstance(names, list):
-        return None
-    if any(_EXCLUDED.search(str(one)) for one in names):
+        names = _names_said(names) if re.search(r"\w", names) else []
+    return _read_names(names, scale)
+
+
+def _read_names(names: Any, scale: Listed) -> Label | None:
+    """The label of a list of names; None if one of them is no name of the scale, or is said to be absent."""
+    if not isinstance(names, list) or any(_EXCLUDED.search(str(one)) for one in names):
         return None
     names = [_name_of_entry(one, scale) if isinstance(one, dict) else one for one in names]
     found = [_names_of(str(one), scale) for one in names if str(one).strip()]
     return None if any(len(one) != 1 for one in found) else scale.read([one[0] for one in found])
+
+
+def _names_said(line: str) -> list[str] | None:
+    """The names that a line lists; None if it says nothing, or what is not in the list."""
+    lead = _LIST_LEAD.match(line.strip())
+    if lead is not None and _WITHOUT.search(lead[0]):
+        return None
+    words = _LIST_TAIL.sub("", line.strip()[0 if lead is None else lead.end() :].strip(WRAPPING))
+    if not re.search(r"\w", words):
+        return None
+    said = (words, re.split(r"[;.–—:]\s|\s-\s", words, maxsplit=1)[0])
+    if any(_NONE.fullmatch(spoken(one)) for one in said):
+        return []
+    return re.split(r"\s*(?:[,;|>\n]|\band\b)\s*", _RANKED.sub(", ", words))
+
+
+def _said_places(answer: str, last: str, scale: Listed) -> Iterator[str]:
+    """Where a reply can say its list in words: on the last line, the last one that is not about what is absent, after
+    a colon in the last sentence, or on the first line if what follows names nothing else."""
+    yield last
+    lines = [line for line in answer.strip().splitlines() if line.strip()]
+    while len(lines) > 1 and (lead := _LIST_LEAD.match(lines[-1].strip(" *_-"))) and _WITHOUT.search(lead[0]):
+        lines.pop()
+        yield BULLET.sub("", lines[-1])
+    sentence = re.split(r"(?<=[.!?])\s+", lines[-1])[-1]
+    lead = _LIST_LEAD.match(sentence)
+    if lead is not None and ":" in sentence[: lead.end() + 1] and not _WITHOUT.search(lead[0]):
+        yield sentence.partition(":")[2]
+    names = [str(one) for one in scale.names]
+    first = {one[0].casefold() for one in mentions_of(lines[0], names)}
+    rest = [one for _, one in sentences_of("\n".join(lines[1:])) if not _WITHOUT.search(one)]
+    if all({one[0].casefold() for one in mentions_of(sentence, names)} <= first for sentence in rest):
+        yield lines[0]
 
 
 def _name_of_entry(entry: dict[Any, Any], scale: Listed) -> str:
@@ -656,6 +699,8 @@ def _reconsidered(answer: str, settled: Statement, scale: Scale) -> Statement:
             label = label_on_scale(last[0], scale)
             if label not in (None, settled.label) and _MAKES.search(answer[one.start() : one.end() + last.start()]):
                 return replace(settled, label=label)
+            if label is not None and not words[: last.start()].strip(" ,:*_") and re.match(r"[,.;!]\W", words[last.end() :] + " "):
+                return replace(settled, label=label)  # actually no, it says
             ends = re.match(r"[.,;!)]*(?:$|\s+(?:then|instead|now|after all)\b|(?<=[.;!)])\s)", words[last.end() :])
             if label is not None and label != settled.label and ends:
                 is_end = not answer[one.end() + last.end() :].strip(WRAPPING) and len(words.split()) > 2

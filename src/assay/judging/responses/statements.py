@@ -146,7 +146,7 @@ def find_in_json(text: str, scale: Scale, criterion: Criterion | None = None) ->
 
     An object with keys of other criteria and without the own one says nothing, unless it has the key ``label``.
     """
-    for at, end, value in _join_ranks(text, scale):
+    for at, end, value in (*_join_ranks(text, scale), *_tables(text)):
         value = arguments_of(value)
         if isinstance(value, dict):
             value = _first_of_ranks(value, scale)
@@ -156,7 +156,8 @@ def find_in_json(text: str, scale: Scale, criterion: Criterion | None = None) ->
             is_own = named and not (label is None and is_text)
             if not is_own:
                 label, named = (OF_OTHERS, True) if found.names_others else _object_label(value, scale)
-            yield Statement(at, end, label, named and not is_reported(text, at, end), is_own=is_own)
+            if label is not None or text.startswith("{", at) or text.startswith("[", at):
+                yield Statement(at, end, label, named and not is_reported(text, at, end), is_own=is_own)
 
 
 def _join_ranks(text: str, scale: Scale) -> Iterator[tuple[int, int, Any]]:
@@ -179,6 +180,21 @@ def _join_ranks(text: str, scale: Scale) -> Iterator[tuple[int, int, Any]]:
         if place is not None:
             ranked = [place] if isinstance(place[2], dict) and "rank" in place[2] else []
             yield from () if ranked else [place]
+
+
+_TABLE = re.compile(
+    r"^[ \t]*\|?(?P<names>[^\n|]+(?:\|[^\n|]+)+)\|?[ \t]*\n[ \t]*\|?[ \t]*:?-{2,}:?[ \t]*(?:\|[ \t]*:?-{2,}:?[ \t]*)+\|?[ \t]*\n"
+    r"[ \t]*\|?(?P<row>[^\n|]+(?:\|[^\n|]+)+)\|?[ \t]*$(?!\n[ \t]*\|?[^\n|]+\|)",
+    re.MULTILINE,
+)
+
+
+def _tables(text: str) -> Iterator[tuple[int, int, dict[str, str]]]:
+    """The tables of one row as objects: each cell under the name of its column."""
+    for one in _TABLE.finditer(text) if "|" in text else ():
+        names, cells = ([cell.strip(" \t*_`") for cell in one[part].split("|")] for part in ("names", "row"))
+        if len(names) == len(cells):
+            yield one.start(), one.end(), dict(zip(names, cells, strict=True))
 
 
 def _first_of_ranks(found: dict[Any, Any], scale: Scale) -> dict[Any, Any]:
@@ -608,7 +624,8 @@ _ABROAD = re.compile(
     r"|valutazione|etichetta|resposta|avaliação|nota)\b[*_]*(?:\s+(?:correct[ae]|corretta|richtige|final[ea]?))?"
     r"(?:\s+(?:para|de|für|pour|per|da|de[lst]t?[ae])\s+\w+(?:\s+\w+)?)?"
     rf"\s*{_IS}\s*:?\s*"
-    r"|(?:答案|评分|評分|分数|标签|答え|回答|評価|スコア)(?:是|为|為|は)\s*:?\s*|(?:정답|답변|답|점수)(?:은|는)\s*",
+    r"|(?:答案|评分|評分|分数|标签|答え|回答|評価|スコア)(?:是|为|為|は)\s*:?\s*|[这這该該此][^，。、,.!?\n不没沒非]{0,20}?(?:是|属于|屬於|为|為)\s*"
+    r"|この[^，。、,.!?\n]{1,20}は\s*|(?:정답|답변|답|점수)(?:은|는)\s*",
     re.IGNORECASE,
 )
 _IS_ABROAD = re.compile(_IS, re.IGNORECASE)
@@ -872,7 +889,7 @@ def find_in_lines(text: str, scale: Scale) -> Iterator[Statement]:
     for place in (-1,) if is_heading else (0, -1)[: len(lines)]:
         line, found = lines[place], _NUMBERED.match(lines[place])
         listed = several and found is not None and (numbered or found["number"] == "1")
-        if listed or (several and len(line) > LONGEST_LINE):
+        if listed or (several and (len(line) > LONGEST_LINE or _ABOUT_SIDE.match(line))):
             continue
         label = stated_label(line, scale, line=True)
         if label is None and (place == -1 or not several):
@@ -964,6 +981,9 @@ def find_bold_ending(text: str, scale: Scale) -> Iterator[Statement]:
             two = before is not None and other is not None and names_another(before[3] + found[2], other, scale)
             yield Statement(found.start(), found.end(), DOUBTFUL if two else label)
 
+
+_ABOUT_SIDE = re.compile(rf"[\s#>*_-]*{THING}\s+\(?[ABC\d]\)?[*_]*:[*_]*\s+\S", re.IGNORECASE)
+"""One of several lines that says something of a text: ``Response A: it begins with``."""
 
 _UNTICKED = re.compile(r"^\s*(?:[-*]\s*)?(?:\[\s?\]|\(\s?\)|[☐○◯⬜])")
 NEXT_BOX = re.compile(r"(?<=\S)[ \t]+(?=(?:\[[ xX✓✔✅]\]|\([ xX✓✔✅]\)|[☐☑☒○◯⬜●])\s+\S)")
