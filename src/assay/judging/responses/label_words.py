@@ -73,8 +73,8 @@ WORD = re.compile(rf"\b(?:{'|'.join(_WORDS)})\b", re.IGNORECASE)
 _STARS = re.compile(r"([★⭐]+)☆*")
 
 _ENDS = (
-    r"\s+[-—–]+\s|[.!]\s|。|;|\n|\s*\(|\s*\||[\"'`]\s*[,}]|,\s|,(?=[\u3040-\u9fff])|:\s"
-    r"|,?\s+(?:because|since|as|due|given|based|porque|parce\s+que|weil|denn|perché|poiché|ya\s+que|pois"
+    r"\s+[-—–]+\s|[.!]\s|。|;|\n|\s*\(|\s*\||[\"'`]\s*[,}]|,\s|[,、](?=[\u3040-\u9fff])|:\s"
+    r"|,?\s+(?:because|since|as|after|due|given|based|porque|parce\s+que|weil|denn|perché|poiché|ya\s+que|pois"
     r"|with(?=\s+[\w %.]{0,20}\b(?:confidence|certainty)\b)"
     r"|car(?=\s+(?:elle|il|l[ae]|les|ce|cette)\b)|da(?=\s+(?:sie|er|es|die|der|das)\b))\b"
 )
@@ -387,6 +387,7 @@ def _value(stated: str, scale: Scale) -> float:
         return float(len(stars[1]))
     words = re.sub(r"^[\U0001F300-\U0001FAFF\s]+|[\U0001F300-\U0001FAFF\s]+$", "", words)
     words = WORD.sub(lambda found: str(_WORDS.index(found[0].casefold())), words)
+    words = re.sub(r"^(\d+) and (?:a|one) half\b", r"\1.5", words, flags=re.IGNORECASE)
     words = re.sub(r"^(?:(minus|negative)|plus)\s+(?=[\d.])", lambda one: "-" if one[1] else "", words, flags=re.IGNORECASE)
     words = _PREDICATE.sub("", words).rstrip()
     full = _FULL_MARKS.match(words)

@@ -169,7 +169,7 @@ def read_reply(
     if answer is None:
         return Reply(None, TRUNCATED if finish == "length" else UNFINISHED, reasoning)
     asked = _criterion(criterion, tuple(others), tuple(map(str, scale.categories or ())))
-    answer = _without_bounds(answer, scale)
+    answer = _without_bounds(_laid_out(answer), scale)
     if isinstance(scale, SpanLabels):
         spans, why = _spans(answer, scale, source, asked)
         why = TRUNCATED if why and finish == "length" else why
@@ -567,8 +567,26 @@ def _read_text(text: str, finish: str) -> Reply:
     return Reply(label, None, reasoning) if label else Reply(None, EMPTY, reasoning)
 
 
-_STRUCK = re.compile(r"~~(?=\S)[^~\n]+~~")
-"""What Markdown strikes out."""
+_STRUCK = re.compile(
+    r"~~(?=\S)[^~\n]+~~|(?<=[:\s])[\w./]+\s*(?:→|->|=>|,|;|–|\()\s*(?:(?:now|then|later)\s+)?"
+    r"(?:revised|corrected|changed|lowered|raised|updated|adjusted|downgraded|upgraded)\s+(?:(?:down|up)\s+)?to\s+(?=\S)",
+    re.IGNORECASE,
+)
+"""What Markdown or words strike out: ``3 → revised to 2``."""
+
+_INLINE = re.compile(r"<(?P<tag>b|strong|em|i|u|mark|span|font|p)\b[^<>]{0,80}>(?P<said>[^<>]*)</(?P=tag)>", re.IGNORECASE)
+_DECORATED = re.compile(r"^[ \t]*[\u2728\u274e\U0001f300-\U0001faff]+[ \t]+(?=\w)|(?<=[\w.%])[ \t]+[\u2728\U0001f300-\U0001faff]+[ \t]*$", re.MULTILINE)
+_TAB = re.compile(r"^([^\t\n]{1,40}?)[ ]*\t+[ ]*([^\t\n]+)$", re.MULTILINE)
+
+
+def _laid_out(text: str) -> str:
+    """A text without tags for bold and the like, emoji around lines and tabs between a name and its value."""
+    if is_json(text):
+        return text
+    if "<" in text:
+        text = _INLINE.sub(lambda one: one["said"], text)
+    text = text if text.isascii() else _DECORATED.sub("", text)
+    return _TAB.sub(r"\1: \2", text) if "\t" in text else text
 
 LONGEST = 32_000
 """Characters of a reply in which a label is looked for, unless all of it is one JSON object: some ten pages."""
@@ -666,7 +684,7 @@ def _before_stop(text: str) -> str:
 
 
 _RECONSIDERED = re.compile(
-    r"\b(?:edit|update|correction|p\.?s)\b[^\n]{0,3}:|\b(?:actually|hmm+|wait|make\s+that|on\s+(?:reflection|(?:second|closer)\s+(?:thoughts?|reading|look))"
+    r"\b(?:edit|update|correction|p\.?s)\b[^\n]{0,3}:|\b(?:actually|hmm+|wait|hold\s+on|make\s+that|on\s+(?:reflection|(?:second|closer)\s+(?:thoughts?|reading|look))"
     r"|(?<!would )(?<!could )(?<!might )(?<!to )(?:change|changing|revise|revising|raise|raising|lower|lowering)"
     r"\s+(?:it|that|this|my\s+\w+)\s+to)\b",
     re.IGNORECASE,
@@ -852,7 +870,8 @@ def _settle_prose(
                 of_others += [one for one in found if one.label is OF_OTHERS and one.decides]
                 found = [one for one in found if one.label is not OF_OTHERS]
             if finder.is_sure:
-                sure += [one for one in found if one.decides]
+                forms = [one for one in sure if one.is_form and one.label not in (None, DOUBTFUL)]
+                sure += [one for one in found if one.decides and not _is_weaker(one, forms)]
             elif found:
                 return _agreement(found)
     sure.sort(key=lambda one: one.at)
@@ -861,6 +880,13 @@ def _settle_prose(
     if own or (of_others and any(one.is_own for one in sure)):
         return sure[-1] if places is None and _is_revised(sure, answer) else _agreement(sure)
     return _last_of(sure, answer) if sure else of_others[-1] if of_others else None
+
+
+def _is_weaker(one: Statement, forms: Sequence[Statement]) -> bool:
+    """Whether a statement is part of a form with a label, or a sentence in doubt next to one."""
+    return bool(forms and one.label is DOUBTFUL and not one.is_form) or any(
+        form.at <= one.at < form.end and one is not form for form in forms
+    )
 
 
 def _blank(text: str, statements: Sequence[Statement]) -> str:

@@ -70,6 +70,8 @@ class Statement:
     label: Any
     decides: bool = True
     about: str = ""
+    is_form: bool = False
+    """Whether its form is that of a label and no sentence: ``Score: 3``, ``[[3]]``."""
     is_own: bool = False
 
 
@@ -113,6 +115,7 @@ _BRACES = re.compile(r"\{(?:[^{}]|\{(?:[^{}]|\{[^{}]*+\})*+\})*+\}")
 """An object that has objects in objects at most, as no JSON that a prompt requests has more."""
 
 _REPAIRS = (
+    (r"[“”]", '"'),
     (r"//[^\n\"]*|/\*[^\"]*?\*/", ""),
     (r"(?<=[\"\d\]}el])(\s+\"[\w ]+\"\s*:)", r",\1"),
     (r",\s*([,}\]])", r"\1"),
@@ -353,9 +356,10 @@ _MARKS = (
     re.compile(r"\[\[\s*(?P<said>[^\[\]\n]{1,200}?)\s*\]\]"),
     re.compile(
         rf"<(?P<tag>(?:final_?)?(?:{'|'.join(LABEL_KEYS)}|evaluation|assessment))\b[^<>]*>"
-        r"\s*(?P<said>[^<>]{1,200}?)\s*</(?P=tag)>",
+        r"\s*(?P<said>[^<>]{1,200}?)\s*</(?P=tag)\s*(?:>|$)",
         re.IGNORECASE,
     ),
+    re.compile(rf"<\w[^<>]*\b(?:{'|'.join(LABEL_KEYS)})\s*=\s*[\"'](?P<said>[^<>\"']{{1,200}})[\"'][^<>]*/?>", re.IGNORECASE),
     re.compile(
         rf"<(?:[\w:]+:)?parameter(?:\s+name)?\s*=\s*[\"']?(?:final_?)?(?:{'|'.join(LABEL_KEYS)})[\"']?>"
         r"\s*(?P<said>[^<>]{1,200}?)\s*</",
@@ -365,9 +369,12 @@ _MARKS = (
         r"\[(?:RESULT|ANSWER|SCORE|RATING|LABEL|VERDICT|FINAL)\]\s*[:=]?\s*(?P<said>[^\s\[\]][^\n\[\]]{0,200})"
         r"|\[(?:RESULT|ANSWER|SCORE|RATING|LABEL|VERDICT|FINAL)\s*[:=]\s*(?P<inside>[^\n\[\]]{1,200})\]"
     ),
-    re.compile(r"^(?:<\|\w+\|>)?[^\w\n]*\w+\(\s*\w+\s*=\s*[\"'](?P<said>[^\"'\n]{1,200})[\"']\s*\)\]?\W*$"),
     re.compile(
-        r"^\s*<(?P<tag>(?!(?:\w*_)?(?:reason|think|expla|rationale|confidence|example|quote|text|comment|input|review|item))"
+        r"^(?:<\|\w+\|>)?[^\w\n]*(?P<call>\w+)\(\s*(?:\w+\s*=\s*)?(?:[\"'](?P<said>[^\"'\n]{1,200})[\"']|(?P<inside>[-+]?[\d.]+))"
+        r"\s*\)\]?\W*(?:<\|\w+\|>)?\W*$"
+    ),
+    re.compile(
+        r"^\s*<(?P<tag>(?!(?:\w*_)?(?:reason|justif|think|expla|rationale|confidence|example|quote|text|comment|input|review|item))"
         r"\w{1,30})>\s*(?P<said>[^<>]{1,200}?)\s*</(?P=tag)>\s*$"
     ),
     re.compile(r"\\boxed\{\s*(?:\\[a-z]+\{\s*)*(?P<said>[^{}]{1,200}?)\}"),
@@ -393,7 +400,7 @@ def find_in_marks(text: str, scale: Scale) -> Iterator[Statement]:
     several = len(plainly) > 1
     for found in plainly or found_marks:
         said = found["said"] or found.group("inside")
-        if not said.strip():
+        if not said.strip() or ("call" in found.re.groupindex and _LOOKS_UP.match(found["call"])):
             continue
         tie = scale.kind == "preference" and said.casefold() == "c" and found[0].startswith("[[")
         label = 0 if tie else stated_label(said, scale)
@@ -403,7 +410,8 @@ def find_in_marks(text: str, scale: Scale) -> Iterator[Statement]:
         heading = found[0].startswith("##") and label is None and not re.search(r"\d", said)
         about = _PART_OF_REPLY.search(clause_before(text, found.start()))
         decides = not heading and not is_reported(text, found.start(), found.end())
-        yield Statement(found.start(), found.end(), label, decides, "" if about is None else about[1].casefold())
+        part = "" if about is None else about[1].casefold()
+        yield Statement(found.start(), found.end(), label, decides, part, is_form=True)
 
 
 _PART_OF_REPLY = re.compile(
@@ -445,7 +453,8 @@ _STATED = re.compile(
     re.IGNORECASE,
 )
 _I_GIVE = re.compile(
-    r"\bI(?:'d|'ll|\s+would|\s+will|\s+therefore|\s+thus|\s+finally|\s+now|\s+have\s+to|\s+must"  # dialect: kept
+    r"\bI(?:'d|'ll|\s+would|\s+will)\s+call\s+(?:it|this|that)\b"
+    r"|\bI(?:'d|'ll|\s+would|\s+will|\s+therefore|\s+thus|\s+finally|\s+now|\s+have\s+to|\s+must"  # dialect: kept
     r"|(?:\s+can)?\s+only|\s+(?:(?:most|very)\s+)?(?:likely|probably|certainly|definitely|rather|ultimately))*\s+"
     r"(?:rate|give|assign|award|grant|choose|pick|select|go\s+with|lean(?:\s+\w+){0,2}\s+towards?|label|classify|score"
     r"|grade|prefer|say|(?:settle|land|arrive|end\s+up)\s+(?:on|at)|vote\s+for|mark"
@@ -608,7 +617,8 @@ def find_in_sentences(text: str, scale: Scale) -> Iterator[Statement]:
         short = bool(one["sure"]) and len(rest.split()) <= 3 and bool(rest.strip(WRAPPING)) and not is_heading
         off = bool(re.match(r"[\s*_\"'`]*[-+]?\d", rest)) and scale.numeric
         decides = label is not None or negated or short or off
-        yield Statement(one.start(), one.end(), label, decides, _subject(before, one["of"]) or _part(rest))
+        about = _subject(before, one["of"]) or _part(rest)
+        yield Statement(one.start(), one.end(), label, decides, about, is_form=bool(one["sure"]))
 
 
 def _label_at_end(words: str, scale: Scale) -> Label | None:
@@ -732,7 +742,7 @@ OTHER_THING = (
 
 _SEEMS = re.compile(
     r"(?<=\S)\s+(?:seems|feels|sounds|looks|is|would be)\s+(?:to be\s+)?(?:(?:the|a|most|about|quite|only|my)\s+)*"
-    r"(?:fair|right|appropriate|suitable|accurate|reasonable|fitting|justified|warranted|best|apt|correct|answer|choice|rating|score|verdict|fit)"
+    r"(?:(?:more|most)\s+(?:accurate|appropriate|fitting|suitable|likely)(?=\W*$|\s+because\b)|fair|right|appropriate|suitable|accurate|(?:most\s+)?likely\s+\w+|reasonable|fitting|justified|warranted|best|apt|correct|answer|choice|rating|score|verdict|fit)"
     rf"\b(?!\s*(?:,?\s*(?:but|if|only|unless|though|or)\b|\?)){OTHER_THING}"
     r"|(?<=\S)\s+(?:applies|fits)(?:\s+(?:best|here))?\W*(?:$|(?=because|since|as\b))"
     r"|(?<=\S)\s+(?:comes\s+closest|best\s+(?:describes|captures|matches|fits|reflects|summari[sz]es|represents)"
@@ -749,6 +759,8 @@ _UNSETTLED = re.compile(
 def find_fitting(text: str, scale: Scale) -> Iterator[Statement]:
     """ "Overall, 4 seems fair.": the label right before such words."""
     for one in list(_SEEMS.finditer(text))[-MOST_STATEMENTS:]:
+        if scale.kind == "preference" and " more " in one[0]:  # A is more accurate
+            continue
         before = clause_before(text, one.start())
         words = _strip_quotes(before).split()
         for number in range(min(_WORDS_OF_FIT, len(words)), 0, -1):
