@@ -16,7 +16,7 @@ from functools import lru_cache
 from typing import Any, NamedTuple
 
 from assay.data.scales import LONGEST_SPAN_TEXT, Label, Listed, Nominal, Scale, SpanLabels
-from assay.judging.criteria import LABEL_KEYS, REASON_KEYS, Criterion, values_of_criterion
+from assay.judging.criteria import LABEL_KEYS, REASON_KEYS, Criterion, is_answer, values_of_criterion
 from assay.judging.places import CRITERION_LINE, CriterionPlaces, find_criterion_lines
 from assay.judging.responses.label_words import (
     BULLET,
@@ -41,6 +41,7 @@ from assay.judging.responses.prose import (
     find_only_label,
     find_only_number,
     find_only_side,
+    denies,
     mentions_of,
     sentences_of,
 )
@@ -62,6 +63,8 @@ from assay.judging.responses.statements import (
     find_in_sentences,
     find_last_line,
     find_probabilities,
+    find_quotations,
+    find_rubric,
     find_under_headings,
     is_json,
     objects,
@@ -169,7 +172,7 @@ def read_reply(
     if answer is None:
         return Reply(None, TRUNCATED if finish == "length" else UNFINISHED, reasoning)
     asked = _criterion(criterion, tuple(others), tuple(map(str, scale.categories or ())))
-    answer = _without_bounds(_laid_out(answer), scale)
+    answer = _without_bounds(_laid_out(answer, scale), scale)
     if isinstance(scale, SpanLabels):
         spans, why = _spans(answer, scale, source, asked)
         why = TRUNCATED if why and finish == "length" else why
@@ -316,11 +319,15 @@ def _only_list(found: Sequence[dict[Any, Any]], scale: Listed) -> list[Any] | No
         return lists[0]
     if (
         last
-        and all(isinstance(one, bool) for one in last.values())
+        and all(str(one).strip().casefold() in _SAID for one in last.values())
         and all(len(_names_of(one, scale)) == 1 for one in last)
     ):
-        return [key for key, value in last.items() if value]
+        return [key for key, value in last.items() if _SAID[str(value).strip().casefold()]]
     return None
+
+
+_SAID = dict.fromkeys(("true", "yes", "1", "present"), True) | dict.fromkeys(("false", "no", "0", "absent"), False)
+"""Whether a name is in the list, as its value says."""
 
 
 def _own_lines(answer: str, scale: Scale, criterion: Criterion) -> str:
@@ -343,9 +350,10 @@ _BOX = re.compile(
 _POINT = re.compile(r"^[ \t>]*(?:[-*•+]|\d+[.)])[ \t]+(?P<name>[^\n]+)$")
 _ANSWERED = re.compile(
     r"^[ \t>*_•|-]*+(?P<name>[^\n:=|]{1,100}?)[*_ \t]*"
-    r"(?P<said>(?<=[:=|\s])[✓✔✅✗❌]|[:=|][*_ \t]*(?:yes|no|true|false|present|absent|[✓✔✅✗❌]))[.*_ \t|]*$",
+    r"(?P<said>(?<=[:=|\s])[✓✔✅✗❌]|[:=|][*_ \t]*(?:yes|no|true|false|present|absent|[✓✔✅✗❌]))[.*_ \t]*(?:\|[^\n]*)?$",
     re.IGNORECASE | re.MULTILINE,
 )
+_HEADER = re.compile(r"^[^\n]*\|[^\n]*\n(?=[ \t]*\|?[ \t]*:?-{2,})", re.MULTILINE)
 _TICKED = frozenset({"x", "✓", "✔", "✅", "☑", "☒", "yes", "true", "present"})
 
 
@@ -356,7 +364,7 @@ def _listed(answer: str, scale: Listed, given: Any, *, is_json: bool) -> Label |
         return None
     names = given
     if given is None:
-        answer = NEXT_BOX.sub("\n", answer)
+        answer = _HEADER.sub("", NEXT_BOX.sub("\n", answer))
         boxes = [(one["in"] or one["sign"] or "", one["name"]) for one in _BOX.finditer(answer)]
         boxes = boxes or [(one["said"].strip(":=|*_ \t"), one["name"]) for one in _ANSWERED.finditer(answer)]
         lists = re.findall(r"\[[^\[\]]*\]", answer)
@@ -389,7 +397,8 @@ def _names_said(line: str) -> list[str] | None:
     lead = _LIST_LEAD.match(line.strip())
     if lead is not None and _WITHOUT.search(lead[0]):
         return None
-    words = _LIST_TAIL.sub("", line.strip()[0 if lead is None else lead.end() :].strip(WRAPPING))
+    words = line.strip()[0 if lead is None else lead.end() :].strip(WRAPPING)
+    words = _LIST_TAIL.sub("", _BUT_NOT.sub("", words)).strip(WRAPPING)
     if not re.search(r"\w", words):
         return None
     said = (words, re.split(r"[;.–—:]\s|\s-\s", words, maxsplit=1)[0])
@@ -434,7 +443,9 @@ def _names_of(words: str, scale: Listed) -> list[Label]:
 
 
 _LIST_LEAD = re.compile(
-    r"[\w ]{0,30}[:=]|I (?:would )?(?:detect|see|find|identify|assign|choose|select|pick|tag)\b"
+    r"[\w ]{0,30}[:=]|(?:the|this) \w+ (?:should|can|must|would) (?:only |just |best )?be (?:only )?"
+    r"(?:tagged|labelled|labeled|classified|marked|described|flagged|filed) (?:only |just )?(?:as|with|under)\b"
+    r"|I (?:would )?(?:detect|see|find|identify|assign|choose|select|pick|tag)\b"
     r"|(?:the|this) \w+ (?:only |mainly |mostly )?(?:mentions|discusses|covers|addresses|expresses|conveys|talks about"
     r"|is about|touches on|deals with|refers to|comments on|uses|contains|includes|involves)(?: only)?\b"
     r"|the (?:(?!wrong|missing|other)\w+ )?(?:topics?|labels?|categor(?:y|ies)|tags?|aspects?|themes?|emotions?)"
@@ -450,6 +461,9 @@ _LIST_TAIL = re.compile(
 )
 """What surrounds the names of a sentence: ``Only price is mentioned``."""
 
+_BUT_NOT = re.compile(r"(?<=\w),?\s+(?:(?:but|and)\s+)?(?:not|nor|neither|nothing|rather\s+than|instead\s+of)\b.*$", re.IGNORECASE)
+"""What a sentence says of names that are not in the list: ``price, but not food``."""
+
 _RANKED = re.compile(
     r"(?<=[^,;\s])[.;]?\s+(?:main|primary|secondary|tertiary|minor|also|other)\s?\w{0,10}:\s*", re.IGNORECASE
 )
@@ -459,7 +473,7 @@ _WITHOUT = re.compile(r"\b(?:not|no|without|missing|absent|excluded|rejected)\b|
 _EXCLUDED = re.compile(r"[:–—(-]\s*(?:not|no|isn't|absent|missing|n/a)\b", re.IGNORECASE)
 """What a point says of a name that is not in the list: ``cost: not mentioned``."""
 
-_KINDS = r"(?:label|categor(?:y|ie)|tag|flag|option|topic|aspect|theme|name|emotion)s?"
+_KINDS = r"(?:label|categor(?:y|ie)|tag|flag|option|topic|aspect|theme|name|emotion|error|mistake|problem|issue)s?"
 _NONE = re.compile(
     r"(?:(?:none(?: of (?:them|(?:these|those|the)(?: (?:above|listed|given|possible|named|\d|\w{3,5}))?"
     rf"(?: {_KINDS})?))?|no {_KINDS})"
@@ -579,14 +593,31 @@ _DECORATED = re.compile(r"^[ \t]*[\u2728\u274e\U0001f300-\U0001faff]+[ \t]+(?=\w
 _TAB = re.compile(r"^([^\t\n]{1,40}?)[ ]*\t+[ ]*([^\t\n]+)$", re.MULTILINE)
 
 
-def _laid_out(text: str) -> str:
-    """A text without tags for bold and the like, emoji around lines and tabs between a name and its value."""
+def _laid_out(text: str, scale: Scale) -> str:
+    """A text without tags for bold and the like, emoji around lines, tabs between a name and its value, and columns of
+    what can be reached; ``is not`` in two words if that begins a label."""
     if is_json(text):
         return text
     if "<" in text:
         text = _INLINE.sub(lambda one: one["said"], text)
     text = text if text.isascii() else _DECORATED.sub("", text)
+    if any(str(one).casefold().startswith("not ") for one in scale.categories or ()):
+        text = re.sub(r"\b(is|are|was|were|does|do)n't\b", r"\1 not", text)
+    if "|" in text:
+        text = _WITH_MAXIMUM.sub(lambda one: "\n".join(_without_maximum(one[0])), text)
     return _TAB.sub(r"\1: \2", text) if "\t" in text else text
+
+
+_MAXIMUM = re.compile(r"\b(?:max|maximum|weight|possible)\b", re.IGNORECASE)
+_WITH_MAXIMUM = re.compile(rf"^[^\n]*\|[^\n]*\n[ \t]*\|?[ \t]*:?-{{2,}}[ \t|:-]*\n[^\n]*\|[^\n]*(?:\n[^\n]*\|[^\n]*)*", re.MULTILINE)
+
+
+def _without_maximum(table: str) -> Iterator[str]:
+    """The rows of a table without the columns of what can be reached, ``Max``."""
+    rows = [line.split("|") for line in table.split("\n")]
+    drop = {at for at, name in enumerate(rows[0]) if _MAXIMUM.search(name)}
+    for row in rows:
+        yield "|".join(cell for at, cell in enumerate(row) if at not in drop)
 
 LONGEST = 32_000
 """Characters of a reply in which a label is looked for, unless all of it is one JSON object: some ten pages."""
@@ -650,7 +681,7 @@ _NEXT = re.compile(
     rf"|\n(?:[ \t]{{0,8}}[-*_=]{{3,80}}[ \t]*\n\s{{0,8}})?[^\w\n]{{0,12}}{_ITEM}\s?#?\d+\b"
     rf"|\n[ \t]{{0,8}}[-*_=]{{3,80}}[ \t]*\n\s{{0,8}}[^\w\n]{{0,12}}"
     rf"(?:{_ITEM}\b|(?:student|customer|patient|speaker|q)\b[^\n:]{{0,9}}:)"
-    r"|(?P<weak>\n[ \t]*\n[*_]{0,3}(?:review|text|input|post|comment|tweet|sentence|item|question|premise"
+    rf"|(?P<weak>\n[ \t]*\n[*_]{{0,3}}(?:(?!{_ITEM}\b)[^\W\d_]{{3,12}}\s#?\d{{1,4}}|review|text|input|post|comment|tweet|sentence|item|question|premise"
     r"|claim|passage|article|statement|essay|message|document|source|context|argument|ticket|e?mail|utterance|dialogue"
     r"|conversation|story|paragraph|abstract)[*_]{0,3}[ \t]*:)",
     re.IGNORECASE,
@@ -724,7 +755,40 @@ def _reconsidered(answer: str, settled: Statement, scale: Scale) -> Statement:
                 is_end = not answer[one.end() + last.end() :].strip(WRAPPING) and len(words.split()) > 2
                 is_all = is_end and _CONCLUDES.search(words[: last.start()])
                 return replace(settled, label=label if is_all else DOUBTFUL)
+        rest = answer[one.end() :]
+        others = {label_on_scale(label, scale) for label in _named_instead(rest, scale)} - {None}
+        if others and settled.label not in others:
+            return replace(settled, label=others.pop() if len(others) == 1 and _concludes(rest, scale) in others else DOUBTFUL)
     return settled
+
+
+_OPENS_SENTENCE = re.compile(r"(?:[.!?]\s+)(yes|no|true|false)\b(?=[.,!:])", re.IGNORECASE)
+
+
+def _named_instead(rest: str, scale: Scale) -> list[str]:
+    """The labels that an afterthought names and does not deny; of yes and no, those that begin a sentence."""
+    options = [str(one) for one in scale.categories or ()]
+    if scale.numeric or scale.kind not in ("nominal", "ordinal") or not options:
+        return []
+    if is_answer(scale):
+        return _OPENS_SENTENCE.findall(rest)
+    return [
+        one[0]
+        for _, sentence in sentences_of(rest)
+        for one in mentions_of(sentence, options)
+        if not denies(sentence[: one.start()])
+    ]
+
+
+def _concludes(rest: str, scale: Scale) -> Label | None:
+    """The label that an afterthought states."""
+    if is_answer(scale):
+        return label_on_scale(_OPENS_SENTENCE.findall(rest)[-1], scale)
+    for find in (find_in_sentences, find_given, find_fitting, find_only_label, find_conclusion):
+        found = [one.label for one in find(rest, scale) if one.decides]
+        if found:
+            return found[-1]
+    return None
 
 
 def _is_revised(found: Sequence[Statement], answer: str) -> bool:
@@ -825,7 +889,7 @@ def _settling_statement(answer: str, scale: Scale, criterion: Criterion, *, cut_
     objects_found = list(find_in_json(answer, scale, criterion))
     prose = _blank(answer, objects_found)
     listed = find_probabilities(prose, scale)
-    prose = _blank(prose, listed)
+    prose = _blank(_blank(prose, listed), find_rubric(prose, scale) + find_quotations(prose, scale), "·")
     places = CriterionPlaces(prose, scale, criterion) if criterion.is_one_of_several else None
     headings = []
     if places is not None:
@@ -889,11 +953,11 @@ def _is_weaker(one: Statement, forms: Sequence[Statement]) -> bool:
     )
 
 
-def _blank(text: str, statements: Sequence[Statement]) -> str:
-    """Return a text with spaces instead of statements."""
+def _blank(text: str, statements: Sequence[Statement], sign: str = " ") -> str:
+    """Return a text with spaces, or another sign, instead of statements."""
     letters = list(text) if statements else []
     for one in statements:
-        letters[one.at : one.end] = " " * (one.end - one.at)
+        letters[one.at : one.end] = sign * (one.end - one.at)
     return "".join(letters) if statements else text
 
 

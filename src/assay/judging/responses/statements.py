@@ -807,10 +807,44 @@ def find_probabilities(text: str, scale: Scale) -> list[Statement]:
     return [Statement(one.start(), one.end(), DOUBTFUL) for one in found]
 
 
+_MEANING = r"[*_`\"']{0,3}\s*(?:[:–—]|-(?=\s))\s*(?!(?:yes|no|true|false|none|present|absent)\b)[^\W\d]"
+_BETWEEN = re.compile(r"[\s,;.•*()|>-]*(?:\b(?:and|or)\b)?[\s,;.•*()|>-]*")
+
+
+def find_rubric(text: str, scale: Scale) -> list[Statement]:
+    """The labels of a list that says what each of them means, ``0 = irrelevant, 1 = related``: none is stated."""
+    if scale.kind not in ("nominal", "ordinal", "interval") or not (scale.numeric or scale.categories):
+        return []
+    names = r"\d+" if scale.numeric else "|".join(re.escape(str(one)) for one in scale.categories or ())
+    lines = rf"(?<![\w.])(?:{names})\s*=\s*[^\W\d][^,;\n.)]*|^[\s>*•-]*(?:{names}){_MEANING}[^\n]*$"
+    runs: list[list[re.Match[str]]] = []
+    for one in re.finditer(lines, text, re.IGNORECASE | re.MULTILINE):
+        if runs and _BETWEEN.fullmatch(text, runs[-1][-1].end(), one.start()):
+            runs[-1].append(one)
+        else:
+            runs.append([one])
+    found = [Statement(run[0].start(), run[-1].end(), None) for run in runs if len(run) > 1]
+    rest = "".join(text[a:b] for a, b in zip([0, *(one.end for one in found)], [*(one.at for one in found), len(text)]))
+    return found if re.search(r"\w", rest) else []
+
+
+_QUOTATION = re.compile(r"[\"“](?=\w)(?P<said>[^\"“”\n]{8,600}?)[.!?]?[\"”](?!\w)")
+
+
+def find_quotations(text: str, scale: Scale) -> list[Statement]:
+    """Longer quotations in sentences: what they say is not the model's own."""
+    return [
+        Statement(one.start("said"), one.end("said"), None)
+        for one in (_QUOTATION.finditer(text) if '"' in text or "“" in text else ())
+        if len(one["said"].split()) > 3 and (before := clause_before(text, one.start())).strip()
+        and not _OWN_QUOTE.search(before + '"') and label_on_scale(one["said"], scale) is None
+    ]
+
+
 def clause_before(text: str, at: int) -> str:
     """Return the text before a position in its own sentence."""
     line = text[max(0, at - NEAR) : at].rpartition("\n")[2]
-    return re.split(r"[.!?;]\s", line)[-1]
+    return re.split(r"[.!?;][\"”]?\s", line)[-1]
 
 
 def is_quoted(text: str, at: int) -> bool:
@@ -972,11 +1006,13 @@ def find_in_keyed_lines(text: str, scale: Scale) -> Iterator[Statement]:
             _ASIDE.search(name)
             or ("(" in name and _LOOKS_UP.match(name))
             or re.search("[:=：]", rest)
-            or _OPPOSITE.search(name)
+            or (_OPPOSITE.search(name) and scale.kind != "preference")
         )
         if not aside and not is_reported(text, found.start("rest"), found.end()):
             label = stated_label(rest, scale, line=True)
             named = label_on_scale(name.rstrip("<>!~ "), scale) if scale.categories and not scale.numeric else None
+            if label not in (None, DOUBTFUL) and _OPPOSITE.search(name):  # Worse answer: B
+                label = -label if _OPPOSITE.search(name)[0].casefold() not in ("not", "least") else DOUBTFUL
             if label is not None:
                 yield Statement(found.start(), found.start("rest"), label if named in (None, label) else DOUBTFUL)
 
