@@ -21,6 +21,7 @@ from assay.judging.places import CRITERION_LINE, CriterionPlaces, find_criterion
 from assay.judging.responses.label_words import (
     BULLET,
     DOUBTFUL,
+    ITEM,
     LONGEST_LINE,
     NEAR,
     THING,
@@ -376,8 +377,9 @@ def _listed(answer: str, scale: Listed, given: Any, *, is_json: bool) -> Label |
         else:
             names = lists[-1] if lists else tagged if len(tagged) > 1 else _last_points(answer, scale)
         if isinstance(names, str) and not lists:
-            said = _said_places(answer, names, scale)
-            return next((one for one in (_read_names(_names_said(one), scale) for one in said) if one is not None), None)
+            said = (_read_names(_names_said(one), scale) for one in _said_places(answer, names))
+            label = next((one for one in said if one is not None), None)
+            return _read_names(_names_in_sentences(answer, scale), scale) if label is None else label
     if isinstance(names, str):
         names = _names_said(names) if re.search(r"\w", names) else []
     return _read_names(names, scale)
@@ -398,7 +400,7 @@ def _names_said(line: str) -> list[str] | None:
     if lead is not None and _WITHOUT.search(lead[0]):
         return None
     words = line.strip()[0 if lead is None else lead.end() :].strip(WRAPPING)
-    words = _LIST_TAIL.sub("", _BUT_NOT.sub("", words)).strip(WRAPPING)
+    words = _BUT_NOT.sub("", words).strip(WRAPPING)
     if not re.search(r"\w", words):
         return None
     said = (words, re.split(r"[;.–—:]\s|\s-\s", words, maxsplit=1)[0])
@@ -407,23 +409,38 @@ def _names_said(line: str) -> list[str] | None:
     return re.split(r"\s*(?:[,;|>\n]|\band\b)\s*", _RANKED.sub(", ", words))
 
 
-def _said_places(answer: str, last: str, scale: Listed) -> Iterator[str]:
-    """Where a reply can say its list in words: on the last line, the last one that is not about what is absent, after
-    a colon in the last sentence, or on the first line if what follows names nothing else."""
+def _said_places(answer: str, last: str) -> Iterator[str]:
+    """Where a reply can say its list in words: on the last line, the last one that is not about what is absent, or
+    after a colon in the last sentence."""
     yield last
     lines = [line for line in answer.strip().splitlines() if line.strip()]
     while len(lines) > 1 and (lead := _LIST_LEAD.match(lines[-1].strip(" *_-"))) and _WITHOUT.search(lead[0]):
         lines.pop()
         yield BULLET.sub("", lines[-1])
     sentence = re.split(r"(?<=[.!?])\s+", lines[-1])[-1]
-    lead = _LIST_LEAD.match(sentence)
-    if lead is not None and ":" in sentence[: lead.end() + 1] and not _WITHOUT.search(lead[0]):
-        yield sentence.partition(":")[2]
+    lead, _, said = sentence.partition(":")
+    if said and len(lead) <= LONGEST_LINE and not _WITHOUT.search(lead):
+        yield said
+
+
+def _names_in_sentences(answer: str, scale: Listed) -> list[Label] | None:
+    """The names of sentences that say only which of them are in the list, or not; None if one says anything else."""
     names = [str(one) for one in scale.names]
-    first = {one[0].casefold() for one in mentions_of(lines[0], names)}
-    rest = [one for _, one in sentences_of("\n".join(lines[1:])) if not _WITHOUT.search(one)]
-    if all({one[0].casefold() for one in mentions_of(sentence, names)} <= first for sentence in rest):
-        yield lines[0]
+    answer = re.sub(r"</?\w+>|\([^()\n]*\)|\"[^\"\n]*\"|[*_#`]", " ", answer)
+    found: list[str] = []
+    is_empty = False
+    for _, sentence in sentences_of(answer):
+        said = _BUT_NOT.sub("", sentence.rstrip(" .!"))
+        named = list(mentions_of(said, names))
+        rest = _blank(said, [Statement(one.start(), one.end(), None) for one in named])
+        words = re.findall(r"[^\W\d_]+(?:'[^\W\d_]+)?|\d+", rest.casefold())
+        if named and not all(_FILLING.fullmatch(one) or _WITHOUT.fullmatch(one) or one.endswith("n't") for one in words):
+            return None
+        is_only = all(_FILLING.fullmatch(one) or one in ("no", "none") for one in words)
+        is_empty |= is_only and not named and ("none" in words or ("no" in words and len(words) > 2))
+        found += [] if _WITHOUT.search(rest) else [one[0] for one in named]
+    labels = [label for one in dict.fromkeys(map(str.casefold, found)) for label in named_labels(scale.names, one)]
+    return labels if bool(labels) != is_empty else None
 
 
 def _name_of_entry(entry: dict[Any, Any], scale: Listed) -> str:
@@ -442,26 +459,22 @@ def _names_of(words: str, scale: Listed) -> list[Label]:
     return []
 
 
-_LIST_LEAD = re.compile(
-    r"[\w ]{0,30}[:=]|(?:the|this) \w+ (?:should|can|must|would) (?:only |just |best )?be (?:only )?"
-    r"(?:tagged|labelled|labeled|classified|marked|described|flagged|filed) (?:only |just )?(?:as|with|under)\b"
-    r"|I (?:would )?(?:detect|see|find|identify|assign|choose|select|pick|tag)\b"
-    r"|(?:the|this) \w+ (?:only |mainly |mostly )?(?:mentions|discusses|covers|addresses|expresses|conveys|talks about"
-    r"|is about|touches on|deals with|refers to|comments on|uses|contains|includes|involves)(?: only)?\b"
-    r"|the (?:(?!wrong|missing|other)\w+ )?(?:topics?|labels?|categor(?:y|ies)|tags?|aspects?|themes?|emotions?)"
-    r"(?: (?:(?:that |which )?(?:the|this) \w+ (?:mentions|discusses|covers)|mentioned|discussed)(?: here)?)?"
-    r" (?:is|are)\b",
-    re.IGNORECASE,
-)
-"""What leads to a list in a line: ``Topics:``, ``The review mentions``, ``The only topic is``."""
+_LIST_LEAD = re.compile(r"[\w ]{0,30}[:=]")
+"""What leads to a list in a line: ``Topics:``."""
 
-_LIST_TAIL = re.compile(
-    r"^only (?=.+ (?:is|are)\b)| (?:is|are) (?:mentioned|discussed|covered|present|addressed)(?: (?:here|in .*))?$",
-    re.I,
+_KINDS = r"(?:label|categor(?:y|ie)|tag|flag|option|topic|aspect|theme|name|emotion|error|mistake|problem|issue)s?"
+_FILLING = re.compile(
+    rf"(?:an?|the|this|that|it|they|i|of|to|and|on|as|with|at|by|in|here|is|are|was|were|be|been|only|just|also|both"
+    rf"|all|two|three|four|five|mainly|mostly|clearly|explicitly|best|so|thus|overall|would|should|can|could|i'd|{ITEM}s?"
+    rf"|{_KINDS}|(?:mention|discuss|cover|address|express|convey|contain|includ|involv|show|touch|appl|fit|select|pick"
+    r"|assign|choos|detect|identif|tag|label|classif|mark|flag|fil|us|deal|refer|comment|talk)(?:e?s|y|ies|g?ed|ied|led)?"
+    r"|see|find|about|present|main|dominant|primary|under)"
 )
-"""What surrounds the names of a sentence: ``Only price is mentioned``."""
+"""Words of a sentence that says which names are in the list and nothing else: ``The review only mentions food``."""
 
-_BUT_NOT = re.compile(r"(?<=\w),?\s+(?:(?:but|and)\s+)?(?:not|nor|neither|nothing|rather\s+than|instead\s+of)\b.*$", re.IGNORECASE)
+_BUT_NOT = re.compile(
+    r"(?<=\w)(?:,?\s+(?:but|and)\s+(?:not|neither|nothing)|,\s+(?:not|nor)|,?\s+(?:rather\s+than|instead\s+of))\b.*$", re.IGNORECASE
+)
 """What a sentence says of names that are not in the list: ``price, but not food``."""
 
 _RANKED = re.compile(
@@ -473,7 +486,6 @@ _WITHOUT = re.compile(r"\b(?:not|no|without|missing|absent|excluded|rejected)\b|
 _EXCLUDED = re.compile(r"[:–—(-]\s*(?:not|no|isn't|absent|missing|n/a)\b", re.IGNORECASE)
 """What a point says of a name that is not in the list: ``cost: not mentioned``."""
 
-_KINDS = r"(?:label|categor(?:y|ie)|tag|flag|option|topic|aspect|theme|name|emotion|error|mistake|problem|issue)s?"
 _NONE = re.compile(
     r"(?:(?:none(?: of (?:them|(?:these|those|the)(?: (?:above|listed|given|possible|named|\d|\w{3,5}))?"
     rf"(?: {_KINDS})?))?|no {_KINDS})"
