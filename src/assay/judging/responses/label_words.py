@@ -89,7 +89,7 @@ _SPLITS = re.compile(
 
 BULLET = re.compile(
     r"^(?:[\s>#]|\*\*|\*(?!\w))*(?:[-*]\s+)?(?:(?:\[[x✓✔✅]\]|\([x✓✔✅]\))\s+)?"  # dialect: kept
-    r"(?:(?:so|thus|hence|therefore|finally|overall|in conclusion)\b[,:]?\s+"
+    r"(?:(?:so|thus|hence|therefore|finally|overall|in conclusion)\b[,:]?\s+|well(?:,|\.{3}|…)\s+"
     r"|(?:clearly|absolutely|definitely|certainly|unfortunately|of course|without (?:question|(?:a )?doubt)|no doubt"
     r"|in short|in my (?:view|opinion)|on balance|all in all|all things considered|as it (?:stands|is|did|does)),\s+)?",
     re.IGNORECASE,
@@ -112,7 +112,7 @@ TURNING = re.compile(
 """The beginning of a text in which the model starts to reconsider."""
 
 _HEDGED = re.compile(
-    r"^(?!\W*to\s+(?:earn|get|reach|achieve|deserve|merit|receive|be|become)\b)(?:[\s,;(]*(?P<how>or|to|and|but|maybe|perhaps|possibly|almost|nearly|leaning|bordering|close|closer)"
+    r"^(?!\W*to\s+(?:earn|get|reach|achieve|deserve|merit|receive|be|become)\b)(?:[\s,;(]*(?P<how>or|to|and|but|maybe|perhaps|possibly|almost|nearly|leaning|bordering|verging|close|closer)"
     r"|\.?\s+(?:but|or|perhaps|maybe)|\s*[-—–]+\s*(?:or|perhaps|maybe|possibly))\b(?P<other>[^.;\n]*)",
     re.IGNORECASE,
 )
@@ -126,7 +126,7 @@ _IN_PART = re.compile(
 
 _CONDITION = re.compile(
     r"^[ \t,;(–—-]*(?:but\s+)?(?:only\s+)?(?:(?:if|provided|assuming|unless)\s+(?:(?:that|only)\s+)?"
-    r"(?:it|its|they|the|this|that|there)"
+    r"(?:it|its|they|the|this|that|there|taken|read|seen|considered|interpreted|understood|meant)\b"
     r"|(?:were|had)\s+(?:it|they|the|this|there)|wenn|falls|sofern|si\s+(?:elle|ils?|les?|la|el|l[ao]s|se))\b",
     re.IGNORECASE,
 )
@@ -424,10 +424,12 @@ _MUCH = (
 _IS = r"(?:is|was|feels|seems|looks|reads|sounds|comes (?:across|out)(?: as)?|to be)(?: to be)?"
 _IS_BETTER = re.compile(
     rf" {_IS} (?:the )?{_MUCH}(?:better|best|superior|preferable|stronger|(?:clear )?winner)\b"
-    rf"(?: (?:one|choice|{THING}))?(?: of the (?:two|pair))?(?: than .*)?"
+    rf"(?: (?:one|choice|{THING}))?(?: of the (?:two|pair))?(?: (?:than|to) .*)?"
     r"| wins(?: (?:this|the) (?:one|round|comparison|pair|case))?(?: overall)?$"
     rf"| (?:(?:narrowly|slightly|just|clearly) )?(?:edges out|beats|outperforms|surpasses|outshines|wins over) "
     rf"(?:the (?:other|second|first)|{THING} [ab]|[ab])\b.*$"
+    rf"| (?:provides|gives|offers|delivers|is|has) the (?:better|best|stronger|superior|more \w+(?: and \w+)?)"
+    rf" (?:{THING}|explanation)(?: overall)?$"
     r"| (?:does|did|has done) (?:a|the) better job(?: overall)?(?: (?:of|at|in|with) .*)?$"
     r"| (?:serves|helps|answers|meets|satisfies) (?:the )?(?:user|reader|question|prompt|request|task|need)"
     r"(?:s|'s \w+)? better$"
@@ -441,7 +443,7 @@ _SIDE_BETTER = re.compile(
 )
 _WORSE = re.compile(
     rf"(?P<side>a|b|first|second) (?:{_IS} (?:the )?{_MUCH}(?:worse|inferior|weaker)(?: {THING})?"
-    rf"(?: than .*| of the (?:two|pair))|falls short of (?:{THING} )?(?:a|b|the other)\b.*"
+    rf"(?: (?:than|to) .*| of the (?:two|pair))|falls short of (?:{THING} )?(?:a|b|the other)\b.*"
     r"|loses(?: (?:this|the) (?:one|round|comparison|pair|case))?(?: overall)?)"
 )
 

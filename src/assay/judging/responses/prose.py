@@ -88,7 +88,7 @@ _QUALIFIERS = (
     r"|plainly|therefore|thus|ultimately|generally|still|also|just|really|indeed|obviously|essentially|predominantly"
     r"|undoubtedly|unambiguously|explicitly|fully|completely|strictly|purely|roughly|around|approximately|rather|solid"
     r"|strong|case|example|one|in|at|on|of|under|as|with|towards?|category|class|code|level|label|type|kind|being"
-    r"|eher|klar|sehr|plutôt|très|clairement|nettement|muy|claramente|chiaramente|molto|muito))*"
+    r"|eher|klar|eindeutig|deutlich|merely|only|sehr|plutôt|très|clairement|nettement|muy|claramente|chiaramente|molto|muito))*"
 )
 _LEAD = re.compile(rf"(?:{_SUBJECT}{_IS}|{_JUDGED}){_QUALIFIERS}\s*[\"“'‘`*_(]*$", re.IGNORECASE)
 """What leads to the label of the item: ``The review is clearly``, ``I'd call this``, ``It falls under``."""
@@ -236,7 +236,7 @@ def find_only_label(text: str, scale: Scale) -> Iterator[Statement]:
             elif (
                 verb
                 or alone
-                or ((fits or _AFTER.match(rest) or _again(before, rest)) and not is_in_doubt(rest, label, scale))
+                or ((fits or _AFTER.match(rest) or _again(before, rest) or _takes_object(label)) and not is_in_doubt(rest, label, scale))
             ):
                 said[label] = start
             else:
@@ -247,7 +247,7 @@ def find_only_label(text: str, scale: Scale) -> Iterator[Statement]:
             yield Statement(at, len(text), label)
 
 
-_ARTICLE = re.compile(r"\W*(?:(?:an?|the)\s+)?", re.IGNORECASE)
+_ARTICLE = re.compile(r"\W*(?:(?:an?|the)\s+)?(?:\w+ly\s+)?", re.IGNORECASE)
 _WHEN = re.compile(r"\W*(?:only\s+)?(?:when|whenever|if|as\s+long\s+as|provided)\b", re.IGNORECASE)
 """What follows a label in a definition: ``An answer is correct when``."""
 
@@ -256,6 +256,11 @@ _VERB_ENDS = re.compile(
     rf"|((?:it|this|that|(?:the|this)\s+{ITEM})\b(?!\s+(?:if|when)\b)))",
     re.IGNORECASE,
 )
+
+
+def _takes_object(label: Label) -> bool:
+    """Whether a label is a preposition, with its object behind it: ``The author is against the tax.``"""
+    return str(label).casefold() in ("against", "in favor", "in favour", "for")
 
 
 def _again(before: str, rest: str) -> bool:
@@ -313,7 +318,7 @@ def mentions_of(sentence: str, options: list[str]) -> Iterator[re.Match[str]]:
 # -- numbers ---------------------------------------------------------------------------------------------
 
 _UNIT = re.compile(
-    r"\s*-?(?:stars?\b|points?\b|(?:out\s+of|of|/)\s*\d+(?:\.\d+)?(?:\s+(?:stars|points))?|%|\s+on\s+the\s+(?:\w+\s+)?scale)",
+    r"\s*-?(?:stars?\b|points?\b|(?:out\s+of|of|von|sur|de|su|di|z|из|/)\s*\d+(?:\.\d+)?(?:\s+(?:stars|points))?|%|\s+on\s+the\s+(?:\w+\s+)?scale)",
     re.IGNORECASE,
 )
 _VALUE = re.compile(
@@ -326,7 +331,7 @@ _VALUE_LEAD = re.compile(
     rf"|{_JUDGED}|\b(?:at|worth|scores|enough\s+for|worthy\s+of)"
     r"|\b(?:score|rating|grade|value|similarity)\s+of|\bI\s+(?:\w+\s+)?(?:estimate|(?:land|settle|end\s+up|arrive)\s+(?:on|at))"
     r"|\bI\s+(?:estimate|see|get)\s+(?:an?|the)\s+[\w'-]+\s+(?:of|at))"
-    r"(?:\s+(?:about|around|roughly|approximately|an?|only|just|clearly|certainly|definitely|probably|at|worth|of|score"
+    r"(?:\s+(?:about|around|roughly|approximately|an?|only|just|clearly|certainly|definitely|probably|at|worth|of|score|de|bei|auf|di"
     r"|rating|grade|solid|strong))*\s*[\"“'‘`*_(]*$",
     re.IGNORECASE,
 )

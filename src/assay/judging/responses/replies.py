@@ -426,11 +426,11 @@ def _said_places(answer: str, last: str) -> Iterator[str]:
 def _names_in_sentences(answer: str, scale: Listed) -> list[Label] | None:
     """The names of sentences that say only which of them are in the list, or not; None if one says anything else."""
     names = [str(one) for one in scale.names]
-    answer = re.sub(r"</?\w+>|\([^()\n]*\)|\"[^\"\n]*\"|[*_#`]", " ", answer)
+    answer = re.sub(r"</?\w+>|\((?![^()]*\b(?:yes|no|not|absent|true|false|n/a)\b)[^()\n]*\)|\"[^\"\n]*\"|[*_#`]", " ", answer)
     found: list[str] = []
     is_empty = False
     for _, sentence in sentences_of(answer):
-        said = _BUT_NOT.sub("", sentence.rstrip(" .!"))
+        said = _BUT_NOT.sub("", _NOT_BUT.sub(" ", sentence.rstrip(" .!")))
         named = list(mentions_of(said, names))
         rest = _blank(said, [Statement(one.start(), one.end(), None) for one in named])
         words = re.findall(r"[^\W\d_]+(?:'[^\W\d_]+)?|\d+", rest.casefold())
@@ -464,13 +464,16 @@ _LIST_LEAD = re.compile(r"[\w ]{0,30}[:=]")
 
 _KINDS = r"(?:label|categor(?:y|ie)|tag|flag|option|topic|aspect|theme|name|emotion|error|mistake|problem|issue)s?"
 _FILLING = re.compile(
-    rf"(?:an?|the|this|that|it|they|i|of|to|and|on|as|with|at|by|in|here|is|are|was|were|be|been|only|just|also|both"
-    rf"|all|two|three|four|five|mainly|mostly|clearly|explicitly|best|so|thus|overall|would|should|can|could|i'd|{ITEM}s?"
+    rf"(?:an?|the|th[ei]se|those|this|that|it|they|there|some|do|does|i|of|to|and|on|as|with|at|by|in|here|is|are|was|were|be|been|only|just|also|both"
+    rf"|all|two|three|four|five|mainly|mostly|primarily|clearly|explicitly|best|so|thus|overall|would|should|can|could|i'd|{ITEM}s?"
     rf"|{_KINDS}|(?:mention|discuss|cover|address|express|convey|contain|includ|involv|show|touch|appl|fit|select|pick"
-    r"|assign|choos|detect|identif|tag|label|classif|mark|flag|fil|us|deal|refer|comment|talk)(?:e?s|y|ies|g?ed|ied|led)?"
+    r"|assign|choos|detect|identif|tag|label|classif|mark|flag|fil|us|deal|refer|comment|talk|occur|appear|feel)(?:e?s|y|ies|g?ed|ied|led)?"
     r"|see|find|about|present|main|dominant|primary|under)"
 )
 """Words of a sentence that says which names are in the list and nothing else: ``The review only mentions food``."""
+
+_NOT_BUT = re.compile(r"(?:\b(?:not|no)\b|n't\b)[^,;.]*?(?:,\s+(?:but|only|just|rather)|\s+but)\b", re.IGNORECASE)
+"""And before those that are: ``not food but price``."""
 
 _BUT_NOT = re.compile(
     r"(?<=\w)(?:,?\s+(?:but|and)\s+(?:not|neither|nothing)|,\s+(?:not|nor)|,?\s+(?:rather\s+than|instead\s+of))\b.*$", re.IGNORECASE
@@ -483,7 +486,7 @@ _RANKED = re.compile(
 """Between the labels of a list by rank: ``Primary: billing. Secondary: delivery``."""
 
 _WITHOUT = re.compile(r"\b(?:not|no|without|missing|absent|excluded|rejected)\b|n't\b", re.IGNORECASE)
-_EXCLUDED = re.compile(r"[:–—(-]\s*(?:not|no|isn't|absent|missing|n/a)\b", re.IGNORECASE)
+_EXCLUDED = re.compile(r"[:–—(-]\s*(?:not|no|isn't|absent|missing(?!\s+\w)|n/a)\b", re.IGNORECASE)
 """What a point says of a name that is not in the list: ``cost: not mentioned``."""
 
 _NONE = re.compile(
@@ -687,6 +690,7 @@ _ITEM = (
 )
 _NEXT = re.compile(
     r"\n[^\w\n]{0,12}(?:human|user|instruction|system)\b[*_]{0,3}[ \t]*:"
+    r"|\n[ \t]{0,8}q(?:uestion)?[ \t]?:[^\n]{0,300}\n+[ \t]{0,8}a(?:nswer)?[ \t]?:"
     r"|\n[ \t]{0,8}#{2,6}[ \t]*(?:the[ \t]+)?(?:human|user|instruction|input|question)\b"
     r"|\n[ \t]{0,8}\[(?:the[ \t]+start[ \t]+of[ \t]+)?(?:human|user|system|assistant)\b[^\[\]\n]{0,40}\]"
     r"[ \t]*(?:\n|:|$)"
@@ -817,11 +821,11 @@ def _settle(answer: str, scale: Scale, criterion: Criterion, *, cut_off: bool) -
     """The statement by which a reply is settled, unless an afterthought puts it in doubt."""
     settled = _settle_turn(answer, scale, criterion, cut_off=cut_off)
     withdrawn = None if is_json(answer) else next(reversed(list(_WITHDRAWN.finditer(answer))), None)
-    if settled is not None and withdrawn is not None and not criterion.is_one_of_several:
+    if withdrawn is not None and not criterion.is_one_of_several:
         after = _settle_turn(answer[withdrawn.end() :], scale, criterion, cut_off=cut_off)
         if after is not None and after.label is not None:
             return replace(after, at=after.at + withdrawn.end(), end=after.end + withdrawn.end())
-        if settled.at < withdrawn.start():
+        if settled is not None and settled.at < withdrawn.start():
             return replace(settled, label=DOUBTFUL)
     if settled is None or settled.label in (None, OF_OTHERS) or takes_any_word(scale):
         return settled

@@ -149,7 +149,7 @@ def find_in_json(text: str, scale: Scale, criterion: Criterion | None = None) ->
 
     An object with keys of other criteria and without the own one says nothing, unless it has the key ``label``.
     """
-    for at, end, value in (*_join_ranks(text, scale), *_tables(text)):
+    for at, end, value in (*_join_ranks(text, scale), *_tables(text), *_call(text)):
         value = arguments_of(value)
         if isinstance(value, dict):
             value = _first_of_ranks(value, scale)
@@ -159,7 +159,7 @@ def find_in_json(text: str, scale: Scale, criterion: Criterion | None = None) ->
             is_own = named and not (label is None and is_text)
             if not is_own:
                 label, named = (OF_OTHERS, True) if found.names_others else _object_label(value, scale)
-            if label is not None or text.startswith("{", at) or text.startswith("[", at):
+            if label is not None or text[at] in "{[":
                 yield Statement(at, end, label, named and not is_reported(text, at, end), is_own=is_own)
 
 
@@ -198,6 +198,25 @@ def _tables(text: str) -> Iterator[tuple[int, int, dict[str, str]]]:
         names, cells = ([cell.strip(" \t*_`") for cell in one[part].split("|")] for part in ("names", "row"))
         if len(names) == len(cells):
             yield one.start(), one.end(), dict(zip(names, cells, strict=True))
+
+
+_CALL = re.compile(
+    r"\s*(?:<\|?\w+\|?>)?[^\w\n<]*(?:(?:tool_code|python)\s+)?(?:print\()?(?P<name>[\w.]+)\((?P<given>[^()]{1,500})\)+\W*(?:</?\|?\w+\|?>)?\W*"
+)
+_GIVEN = re.compile(r"\s*(?:(?P<name>\w+)\s*[=:]\s*)?(?P<value>\"[^\"]*\"|'[^']*'|[-+]?[\w.]+)\s*(?:,|$)")
+
+
+def _call(text: str) -> Iterator[tuple[int, int, dict[str, Any]]]:
+    """The arguments of a call of a function that is all of a reply, ``rate(score=3, why="short")``; one without a name
+    is the label."""
+    call = _CALL.fullmatch(text) if ")" in text[-60:] and len(text) < 2 * NEAR else None
+    if call is None or _LOOKS_UP.match(call["name"]):
+        return
+    found = list(_GIVEN.finditer(call["given"]))
+    if found and "".join(one[0] for one in found) == call["given"]:
+        truths = {"True": True, "False": False}
+        given = {one["name"] or "label": truths.get(one["value"], one["value"].strip("\"'")) for one in found}
+        yield 0, len(text), {k: v for k, v in given.items() if k.casefold() not in _INPUTS}
 
 
 def _first_of_ranks(found: dict[Any, Any], scale: Scale) -> dict[Any, Any]:
@@ -370,10 +389,6 @@ _MARKS = (
         r"|\[(?:RESULT|ANSWER|SCORE|RATING|LABEL|VERDICT|FINAL)\s*[:=]\s*(?P<inside>[^\n\[\]]{1,200})\]"
     ),
     re.compile(
-        r"^(?:<\|\w+\|>)?[^\w\n]*(?P<call>\w+)\(\s*(?:\w+\s*=\s*)?(?:[\"'](?P<said>[^\"'\n]{1,200})[\"']|(?P<inside>[-+]?[\d.]+))"
-        r"\s*\)\]?\W*(?:<\|\w+\|>)?\W*$"
-    ),
-    re.compile(
         r"^\s*<(?P<tag>(?!(?:\w*_)?(?:reason|justif|think|expla|rationale|confidence|example|quote|text|comment|input|review|item))"
         r"\w{1,30})>\s*(?P<said>[^<>]{1,200}?)\s*</(?P=tag)>\s*$"
     ),
@@ -400,7 +415,7 @@ def find_in_marks(text: str, scale: Scale) -> Iterator[Statement]:
     several = len(plainly) > 1
     for found in plainly or found_marks:
         said = found["said"] or found.group("inside")
-        if not said.strip() or ("call" in found.re.groupindex and _LOOKS_UP.match(found["call"])):
+        if not said.strip():
             continue
         tie = scale.kind == "preference" and said.casefold() == "c" and found[0].startswith("[[")
         label = 0 if tie else stated_label(said, scale)
@@ -455,7 +470,7 @@ _STATED = re.compile(
 _I_GIVE = re.compile(
     r"\bI(?:'d|'ll|\s+would|\s+will)\s+call\s+(?:it|this|that)\b"
     r"|\bI(?:'d|'ll|\s+would|\s+will|\s+therefore|\s+thus|\s+finally|\s+now|\s+have\s+to|\s+must"  # dialect: kept
-    r"|(?:\s+can)?\s+only|\s+(?:(?:most|very)\s+)?(?:likely|probably|certainly|definitely|rather|ultimately))*\s+"
+    r"|(?:\s+can)?\s+only|\s+(?:(?:most|very)\s+)?(?:likely|probably|certainly|definitely|rather|ultimately|slightly|strongly|clearly|still))*\s+"
     r"(?:rate|give|assign|award|grant|choose|pick|select|go\s+with|lean(?:\s+\w+){0,2}\s+towards?|label|classify|score"
     r"|grade|prefer|say|(?:settle|land|arrive|end\s+up)\s+(?:on|at)|vote\s+for|mark"
     r"|(?:put|place|peg|judge|evaluate|assess|estimate|categori[sz]e|tag|deem|describe|see)(?:\s+[\w'-]+){1,5}?\s+(?:as|at|around|near))\b"
@@ -530,7 +545,7 @@ _FORCED = re.compile(
 )
 """A condition that is none: ``If I had to choose, I would say``."""
 
-_TURNED = re.compile(r",\s*(?:but|so|hence|thus|therefore)\s+(?=[^,]*$)", re.IGNORECASE)
+_TURNED = re.compile(r"(?:,\s*|\s+(?=but))(?:but|so|hence|thus|therefore)\s+(?=[^,]*$)", re.IGNORECASE)
 """What ends a supposition: ``With sources I would give a 5, but I give``."""
 
 _DISMISSED = re.compile(
@@ -634,7 +649,7 @@ _ABROAD = re.compile(
     r"|valutazione|etichetta|resposta|avaliação|nota)\b[*_]*(?:\s+(?:correct[ae]|corretta|richtige|final[ea]?))?"
     r"(?:\s+(?:para|de|für|pour|per|da|de[lst]t?[ae])\s+\w+(?:\s+\w+)?)?"
     rf"\s*{_IS}\s*:?\s*"
-    r"|(?:答案|评分|評分|分数|标签|答え|回答|評価|スコア)(?:是|为|為|は)\s*:?\s*|[这這该該此][^，。、,.!?\n不没沒非]{0,20}?(?:是|属于|屬於|为|為)\s*"
+    r"|(?:答案|评分|評分|分数|点数|得点|标签|答え|回答|評価|スコア)(?:是|为|為|は)\s*:?\s*|[这這该該此][^，。、,.!?\n不没沒非]{0,20}?(?:是|属于|屬於|为|為)\s*"
     r"|この[^，。、,.!?\n]{1,20}は\s*|(?:정답|답변|답|점수)(?:은|는)\s*",
     re.IGNORECASE,
 )
@@ -874,7 +889,7 @@ _OPPOSITE = re.compile(r"\b(?:loser|losing|worse|worst|weaker|weakest|inferior|r
 _NUMBERED = re.compile(r"^[\s#*]*(?P<number>\d+)[.)]\s+\S")
 _BARE_POINT = re.compile(r"\s*(?P<number>\d+)[.)]\s*$")
 _KEYED = re.compile(
-    r"^[ \t*_#>`|-]{0,20}(?:(?P<name>[^\W\d][^:：\n|*]{0,40})[*_`]*\s*(?:[:：|=→]|->)|(?P<asked>[^\W\d]\w+)\?)"
+    r"^[ \t*_#>`|-]{0,20}(?:(?P<name>[^\W\d][^:：\n|*]{0,40})[*_`]*\s*(?:[:：|=→≈]|->)|(?P<asked>[^\W\d]\w+)\?)"
     r"[*_`]*[ \t]*(?P<rest>\S[^\n]*)$",
     re.MULTILINE,
 )
@@ -955,7 +970,7 @@ def _last_sentence(line: str, scale: Scale) -> Any:
     if lead is not None and not (is_key or _ASIDE.search(lead[0]) or _OPPOSITE.search(lead[0])):
         parts[-1] = parts[-1][lead.end() :]
     found = [label_on_scale(BULLET.sub("", one), scale) for one in parts]
-    if found[-1] is None and not is_key and not scale.numeric:
+    if found[-1] is None and not is_key and not (scale.numeric and re.search(r"\d.*:", parts[-1])):
         found[-1] = _after_colon(parts[-1], scale)
     return one_label(found) if found[-1] is not None else None
 
