@@ -89,7 +89,7 @@ _SPLITS = re.compile(
 
 BULLET = re.compile(
     r"^(?:[\s>#]|\*\*|\*(?!\w))*(?:[-*]\s+)?(?:(?:\[[x✓✔✅]\]|\([x✓✔✅]\))\s+)?"  # dialect: kept
-    r"(?:(?:so|thus|hence|therefore|finally|overall|in conclusion)\b[,:]?\s+|well(?:,|\.{3}|…)\s+"
+    r"(?:(?:=>|⇒|→|->)\s*)?(?:(?:so|thus|hence|therefore|finally|overall|in conclusion)\b[,:]?\s+|well(?:,|\.{3}|…)\s+"
     r"|(?:clearly|absolutely|definitely|certainly|unfortunately|of course|without (?:question|(?:a )?doubt)|no doubt"
     r"|in short|in my (?:view|opinion)|on balance|all in all|all things considered|as it (?:stands|is|did|does)),\s+)?",
     re.IGNORECASE,

@@ -215,6 +215,7 @@ def _without_own_name(text: str, scale: Scale, criterion: Criterion) -> str:
     if scale.categories and not scale.numeric:
         labels = "|".join(re.escape(str(one)) for one in sorted(scale.categories, key=lambda one: -len(str(one))))
         text = re.sub(rf"\b({labels})\s+{name}\b", r"\1", text, flags=re.IGNORECASE)
+    text = re.sub(rf"(>\s*){name}\s*[:=]\s*", r"\1", text, flags=re.IGNORECASE)  # <answer>Tone: formal</answer>
     is_ = rf"(?:\s+(?:{_IS})\s+|\s*(?:=|[是为為は은는])\s*)"
     of = r"(?:\s+(?:of|in|for|between|behind|des|der|von|du|de|del|della|do|da|dell')\b[^.;:,\n]{0,60}?)?"
     if scale.numeric:
@@ -354,7 +355,7 @@ _ANSWERED = re.compile(
     r"(?P<said>(?<=[:=|\s])[✓✔✅✗❌]|[:=|][*_ \t]*(?:yes|no|true|false|present|absent|[✓✔✅✗❌]))[.*_ \t]*(?:\|[^\n]*)?$",
     re.IGNORECASE | re.MULTILINE,
 )
-_HEADER = re.compile(r"^[^\n]*\|[^\n]*\n(?=[ \t]*\|?[ \t]*:?-{2,})", re.MULTILINE)
+_HEADER = re.compile(r"^[^\n]*\|[^\n]*\n(?=[ \t]*\|?[ \t]*:?-+[ \t]*[:|])", re.MULTILINE)
 _TICKED = frozenset({"x", "✓", "✔", "✅", "☑", "☒", "yes", "true", "present"})
 
 
@@ -605,6 +606,7 @@ _STRUCK = re.compile(
 
 _INLINE = re.compile(r"<(?P<tag>b|strong|em|i|u|mark|span|font|p)\b[^<>]{0,80}>(?P<said>[^<>]*)</(?P=tag)>", re.IGNORECASE)
 _DECORATED = re.compile(r"^[ \t]*[\u2728\u274e\U0001f300-\U0001faff]+[ \t]+(?=\w)|(?<=[\w.%])[ \t]+[\u2728\U0001f300-\U0001faff]+[ \t]*$", re.MULTILINE)
+_OPENED = re.compile(r"\s*[{(\[]\s*[\"']?\w+[\"']?\s*[:=][^\n]*[})\]]\s*$")
 _TAB = re.compile(r"^([^\t\n]{1,40}?)[ ]*\t+[ ]*([^\t\n]+)$", re.MULTILINE)
 
 
@@ -613,6 +615,11 @@ def _laid_out(text: str, scale: Scale) -> str:
     what can be reached; ``is not`` in two words if that begins a label."""
     if is_json(text):
         return text
+    if "&lt;" in text:
+        text = text.replace("&lt;", "<").replace("&gt;", ">")
+    if _OPENED.match(text) and next(objects(text), None) is None:  # {score: 4; reason: good}
+        text = re.sub(r"[,;]\s*(?=[\"']?\w+[\"']?\s*[:=])", "\n", text.strip(" \n{}()[]"))
+        text = re.sub(r"^[\"']?(\w+)[\"']?\s*[:=]", r"\1:", text, flags=re.MULTILINE)
     if "<" in text:
         text = _INLINE.sub(lambda one: one["said"], text)
     text = text if text.isascii() else _DECORATED.sub("", text)
@@ -624,7 +631,7 @@ def _laid_out(text: str, scale: Scale) -> str:
 
 
 _MAXIMUM = re.compile(r"\b(?:max|maximum|weight|possible)\b", re.IGNORECASE)
-_WITH_MAXIMUM = re.compile(rf"^[^\n]*\|[^\n]*\n[ \t]*\|?[ \t]*:?-{{2,}}[ \t|:-]*\n[^\n]*\|[^\n]*(?:\n[^\n]*\|[^\n]*)*", re.MULTILINE)
+_WITH_MAXIMUM = re.compile(rf"^[^\n]*\|[^\n]*\n[ \t]*\|?[ \t]*:?-+[ \t|:-]*\n[^\n]*\|[^\n]*(?:\n[^\n]*\|[^\n]*)*", re.MULTILINE)
 
 
 def _without_maximum(table: str) -> Iterator[str]:
@@ -695,7 +702,7 @@ _NEXT = re.compile(
     r"|\n[ \t]{0,8}\[(?:the[ \t]+start[ \t]+of[ \t]+)?(?:human|user|system|assistant)\b[^\[\]\n]{0,40}\]"
     r"[ \t]*(?:\n|:|$)"
     rf"|\n(?:[ \t]{{0,8}}[-*_=]{{3,80}}[ \t]*\n\s{{0,8}})?[^\w\n]{{0,12}}{_ITEM}\s?#?\d+\b"
-    rf"|\n[ \t]{{0,8}}[-*_=]{{3,80}}[ \t]*\n\s{{0,8}}[^\w\n]{{0,12}}"
+    rf"|\n[ \t]{{0,8}}[-*_=#]{{3,80}}[ \t]*\n\s{{0,8}}[^\w\n]{{0,12}}"
     rf"(?:{_ITEM}\b|(?:student|customer|patient|speaker|q)\b[^\n:]{{0,9}}:)"
     rf"|(?P<weak>\n[ \t]*\n[*_]{{0,3}}(?:(?!{_ITEM}\b)[^\W\d_]{{3,12}}\s#?\d{{1,4}}|review|text|input|post|comment|tweet|sentence|item|question|premise"
     r"|claim|passage|article|statement|essay|message|document|source|context|argument|ticket|e?mail|utterance|dialogue"

@@ -186,7 +186,7 @@ def _join_ranks(text: str, scale: Scale) -> Iterator[tuple[int, int, Any]]:
 
 
 _TABLE = re.compile(
-    r"^[ \t]*\|?(?P<names>[^\n|]+(?:\|[^\n|]+)+)\|?[ \t]*\n[ \t]*\|?[ \t]*:?-{2,}:?[ \t]*(?:\|[ \t]*:?-{2,}:?[ \t]*)+\|?[ \t]*\n"
+    r"^[ \t]*\|?(?P<names>[^\n|]+(?:\|[^\n|]+)+)\|?[ \t]*\n[ \t]*\|?[ \t]*:?-+:?[ \t]*(?:\|[ \t]*:?-+:?[ \t]*)+\|?[ \t]*\n"
     r"[ \t]*\|?(?P<row>[^\n|]+(?:\|[^\n|]+)+)\|?[ \t]*$(?!\n[ \t]*\|?[^\n|]+\|)",
     re.MULTILINE,
 )
@@ -375,7 +375,7 @@ _MARKS = (
     re.compile(r"\[\[\s*(?P<said>[^\[\]\n]{1,200}?)\s*\]\]"),
     re.compile(
         rf"<(?P<tag>(?:final_?)?(?:{'|'.join(LABEL_KEYS)}|evaluation|assessment))\b[^<>]*>"
-        r"\s*(?P<said>[^<>]{1,200}?)\s*</(?P=tag)\s*(?:>|$)",
+        r"\s*(?P<said>[^<>\s][^<>]{0,199}?)\s*(?:<(?:/?\w+)>|</(?P=tag)\s*$)",
         re.IGNORECASE,
     ),
     re.compile(rf"<\w[^<>]*\b(?:{'|'.join(LABEL_KEYS)})\s*=\s*[\"'](?P<said>[^<>\"']{{1,200}})[\"'][^<>]*/?>", re.IGNORECASE),
@@ -596,7 +596,7 @@ def find_under_headings(text: str, scale: Scale) -> Iterator[Statement]:
             yield Statement(one.start(), one.end(), label)
 
 
-_TABLE_RULE = re.compile(r"[ \t]*\|?(?:[ \t]*:?-{2,}:?[ \t]*\|?)+[ \t]*(?:\n|$)")
+_TABLE_RULE = re.compile(r"[ \t]*\|?[ \t]*:?-+:?[ \t]*(?:\|[ \t]*:?-+:?[ \t]*)*\|?[ \t]*(?:\n|$)")
 """The line between the heading of a table and its rows."""
 
 
@@ -843,12 +843,16 @@ def find_rubric(text: str, scale: Scale) -> list[Statement]:
     return found if re.search(r"\w", rest) else []
 
 
+_QUOTED_LINE = re.compile(r"^[ \t]{0,3}>[ \t]+[^\n]+$", re.MULTILINE)
 _QUOTATION = re.compile(r"[\"“](?=\w)(?P<said>[^\"“”\n]{8,600}?)[.!?]?[\"”](?!\w)")
 
 
 def find_quotations(text: str, scale: Scale) -> list[Statement]:
-    """Longer quotations in sentences: what they say is not the model's own."""
-    return [
+    """Longer quotations in sentences, and in lines if there is a label outside of these: they are not the model's own."""
+    lines = list(_QUOTED_LINE.finditer(text)) if ">" in text else []
+    outside = _QUOTED_LINE.sub("", text) if lines else ""
+    is_outside = any(one.label is not None and one.decides for one in find_in_sentences(outside, scale))
+    return [Statement(one.start(), one.end(), None) for one in lines if is_outside] + [
         Statement(one.start("said"), one.end("said"), None)
         for one in (_QUOTATION.finditer(text) if '"' in text or "“" in text else ())
         if len(one["said"].split()) > 3 and (before := clause_before(text, one.start())).strip()
