@@ -388,7 +388,9 @@ def _value(stated: str, scale: Scale) -> float:
     words = re.sub(r"^[\U0001F300-\U0001FAFF\s]+|[\U0001F300-\U0001FAFF\s]+$", "", words)
     words = WORD.sub(lambda found: str(_WORDS.index(found[0].casefold())), words)
     words = re.sub(r"^(\d+) and (?:a|one) half\b", r"\1.5", words, flags=re.IGNORECASE)
-    words = re.sub(r"^(?:(minus|negative)|plus)\s+(?=[\d.])", lambda one: "-" if one[1] else "", words, flags=re.IGNORECASE)
+    words = re.sub(
+        r"^(?:(minus|negative)|plus)\s+(?=[\d.])", lambda one: "-" if one[1] else "", words, flags=re.IGNORECASE
+    )
     words = _PREDICATE.sub("", words).rstrip()
     full = _FULL_MARKS.match(words)
     if full and scale.bounds is not None and float(full["top"]) == scale.bounds[1]:
@@ -401,7 +403,15 @@ def _value(stated: str, scale: Scale) -> float:
     if number is None:
         return math.nan
     percent = number["unit"] in ("%", "percent")
-    whole = 1.0 if not percent else 100.0 if scale.bounds == (0.0, 1.0) else 1.0 if scale.bounds == (0.0, 100.0) else math.nan
+    whole = (
+        1.0
+        if not percent
+        else 100.0
+        if scale.bounds == (0.0, 1.0)
+        else 1.0
+        if scale.bounds == (0.0, 100.0)
+        else math.nan
+    )
     return float(number["value"]) / whole
 
 

@@ -236,7 +236,10 @@ def find_only_label(text: str, scale: Scale) -> Iterator[Statement]:
             elif (
                 verb
                 or alone
-                or ((fits or _AFTER.match(rest) or _again(before, rest) or _takes_object(label)) and not is_in_doubt(rest, label, scale))
+                or (
+                    (fits or _AFTER.match(rest) or _again(before, rest) or _takes_object(label))
+                    and not is_in_doubt(rest, label, scale)
+                )
             ):
                 said[label] = start
             else:
@@ -290,7 +293,9 @@ def is_meant(text: str, start: int, before: str, end: int) -> bool:
     is_supposed = (
         _CONDITION.match(before)
         or (would and SUPPOSES.match(before[: would.start()]))
-        or _UNREAL.search(re.sub(rf"{_BEST_IS}|{_AUTHOR_WOULD}", "", _CLAUSE_ENDS.split(before)[-1], flags=re.IGNORECASE))
+        or _UNREAL.search(
+            re.sub(rf"{_BEST_IS}|{_AUTHOR_WOULD}", "", _CLAUSE_ENDS.split(before)[-1], flags=re.IGNORECASE)
+        )
     )
     return not (is_supposed or is_question or is_reported(text, start + len(before), end))
 

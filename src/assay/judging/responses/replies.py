@@ -36,13 +36,13 @@ from assay.judging.responses.label_words import (
     unwrap,
 )
 from assay.judging.responses.prose import (
+    denies,
     find_below_heading,
     find_conclusion,
     find_confident_opening,
     find_only_label,
     find_only_number,
     find_only_side,
-    denies,
     mentions_of,
     sentences_of,
 )
@@ -352,7 +352,8 @@ _BOX = re.compile(
 _POINT = re.compile(r"^[ \t>]*(?:[-*•+]|\d+[.)])[ \t]+(?P<name>[^\n]+)$")
 _ANSWERED = re.compile(
     r"^[ \t>*_•|-]*+(?P<name>[^\n:=|]{1,100}?)[*_ \t]*"
-    r"(?P<said>(?<=[:=|\s])[✓✔✅✗❌]|[:=|][*_ \t]*(?:yes|no|true|false|present|absent|[✓✔✅✗❌]))[.*_ \t]*(?:\|[^\n]*)?$",
+    r"(?P<said>(?<=[:=|\s])[✓✔✅✗❌]|[:=|][*_ \t]*(?:yes|no|true|false|present|absent|[✓✔✅✗❌]))[.*_ \t]*"
+    r"(?:\|[^\n]*)?$",
     re.IGNORECASE | re.MULTILINE,
 )
 _HEADER = re.compile(r"^[^\n]*\|[^\n]*\n(?=[ \t]*\|?[ \t]*:?-+[ \t]*[:|])", re.MULTILINE)
@@ -370,7 +371,9 @@ def _listed(answer: str, scale: Listed, given: Any, *, is_json: bool) -> Label |
         boxes = [(one["in"] or one["sign"] or "", one["name"]) for one in _BOX.finditer(answer)]
         boxes = boxes or [(one["said"].strip(":=|*_ \t"), one["name"]) for one in _ANSWERED.finditer(answer)]
         lists = re.findall(r"\[[^\[\]]*\]", answer)
-        tagged = re.findall(r"<(?:label|name|tag|topic|item|category|aspect|emotion)\w?>([^<>]*)</\w+>", answer, re.IGNORECASE)
+        tagged = re.findall(
+            r"<(?:label|name|tag|topic|item|category|aspect|emotion)\w?>([^<>]*)</\w+>", answer, re.IGNORECASE
+        )
         if boxes:
             if any(not _names_of(name, scale) for _, name in boxes):
                 return None
@@ -419,15 +422,17 @@ def _said_places(answer: str, last: str) -> Iterator[str]:
         lines.pop()
         yield BULLET.sub("", lines[-1])
     sentence = re.split(r"(?<=[.!?])\s+", lines[-1])[-1]
-    lead, _, said = sentence.partition(":")
-    if said and len(lead) <= LONGEST_LINE and not _WITHOUT.search(lead):
+    name, _, said = sentence.partition(":")
+    if said and len(name) <= LONGEST_LINE and not _WITHOUT.search(name):
         yield said
 
 
 def _names_in_sentences(answer: str, scale: Listed) -> list[Label] | None:
     """The names of sentences that say only which of them are in the list, or not; None if one says anything else."""
     names = [str(one) for one in scale.names]
-    answer = re.sub(r"</?\w+>|\((?![^()]*\b(?:yes|no|not|absent|true|false|n/a)\b)[^()\n]*\)|\"[^\"\n]*\"|[*_#`]", " ", answer)
+    answer = re.sub(
+        r"</?\w+>|\((?![^()]*\b(?:yes|no|not|absent|true|false|n/a)\b)[^()\n]*\)|\"[^\"\n]*\"|[*_#`]", " ", answer
+    )
     found: list[str] = []
     is_empty = False
     for _, sentence in sentences_of(answer):
@@ -435,7 +440,9 @@ def _names_in_sentences(answer: str, scale: Listed) -> list[Label] | None:
         named = list(mentions_of(said, names))
         rest = _blank(said, [Statement(one.start(), one.end(), None) for one in named])
         words = re.findall(r"[^\W\d_]+(?:'[^\W\d_]+)?|\d+", rest.casefold())
-        if named and not all(_FILLING.fullmatch(one) or _WITHOUT.fullmatch(one) or one.endswith("n't") for one in words):
+        if named and not all(
+            _FILLING.fullmatch(one) or _WITHOUT.fullmatch(one) or one.endswith("n't") for one in words
+        ):
             return None
         is_only = all(_FILLING.fullmatch(one) or one in ("no", "none") for one in words)
         is_empty |= is_only and not named and ("none" in words or ("no" in words and len(words) > 2))
@@ -477,7 +484,8 @@ _NOT_BUT = re.compile(r"(?:\b(?:not|no)\b|n't\b)[^,;.]*?(?:,\s+(?:but|only|just|
 """And before those that are: ``not food but price``."""
 
 _BUT_NOT = re.compile(
-    r"(?<=\w)(?:,?\s+(?:but|and)\s+(?:not|neither|nothing)|,\s+(?:not|nor)|,?\s+(?:rather\s+than|instead\s+of))\b.*$", re.IGNORECASE
+    r"(?<=\w)(?:,?\s+(?:but|and)\s+(?:not|neither|nothing)|,\s+(?:not|nor)|,?\s+(?:rather\s+than|instead\s+of))\b.*$",
+    re.IGNORECASE,
 )
 """What a sentence says of names that are not in the list: ``price, but not food``."""
 
@@ -604,8 +612,13 @@ _STRUCK = re.compile(
 )
 """What Markdown or words strike out: ``3 → revised to 2``."""
 
-_INLINE = re.compile(r"<(?P<tag>b|strong|em|i|u|mark|span|font|p)\b[^<>]{0,80}>(?P<said>[^<>]*)</(?P=tag)>", re.IGNORECASE)
-_DECORATED = re.compile(r"^[ \t]*[\u2728\u274e\U0001f300-\U0001faff]+[ \t]+(?=\w)|(?<=[\w.%])[ \t]+[\u2728\U0001f300-\U0001faff]+[ \t]*$", re.MULTILINE)
+_INLINE = re.compile(
+    r"<(?P<tag>b|strong|em|i|u|mark|span|font|p)\b[^<>]{0,80}>(?P<said>[^<>]*)</(?P=tag)>", re.IGNORECASE
+)
+_DECORATED = re.compile(
+    r"^[ \t]*[\u2728\u274e\U0001f300-\U0001faff]+[ \t]+(?=\w)|(?<=[\w.%])[ \t]+[\u2728\U0001f300-\U0001faff]+[ \t]*$",
+    re.MULTILINE,
+)
 _OPENED = re.compile(r"\s*[{(\[]\s*[\"']?\w+[\"']?\s*[:=][^\n]*[})\]]\s*$")
 _TAB = re.compile(r"^([^\t\n]{1,40}?)[ ]*\t+[ ]*([^\t\n]+)$", re.MULTILINE)
 
@@ -631,7 +644,9 @@ def _laid_out(text: str, scale: Scale) -> str:
 
 
 _MAXIMUM = re.compile(r"\b(?:max|maximum|weight|possible)\b", re.IGNORECASE)
-_WITH_MAXIMUM = re.compile(rf"^[^\n]*\|[^\n]*\n[ \t]*\|?[ \t]*:?-+[ \t|:-]*\n[^\n]*\|[^\n]*(?:\n[^\n]*\|[^\n]*)*", re.MULTILINE)
+_WITH_MAXIMUM = re.compile(
+    r"^[^\n]*\|[^\n]*\n[ \t]*\|?[ \t]*:?-+[ \t|:-]*\n[^\n]*\|[^\n]*(?:\n[^\n]*\|[^\n]*)*", re.MULTILINE
+)
 
 
 def _without_maximum(table: str) -> Iterator[str]:
@@ -640,6 +655,7 @@ def _without_maximum(table: str) -> Iterator[str]:
     drop = {at for at, name in enumerate(rows[0]) if _MAXIMUM.search(name)}
     for row in rows:
         yield "|".join(cell for at, cell in enumerate(row) if at not in drop)
+
 
 LONGEST = 32_000
 """Characters of a reply in which a label is looked for, unless all of it is one JSON object: some ten pages."""
@@ -704,7 +720,8 @@ _NEXT = re.compile(
     rf"|\n(?:[ \t]{{0,8}}[-*_=]{{3,80}}[ \t]*\n\s{{0,8}})?[^\w\n]{{0,12}}{_ITEM}\s?#?\d+\b"
     rf"|\n[ \t]{{0,8}}[-*_=#]{{3,80}}[ \t]*\n\s{{0,8}}[^\w\n]{{0,12}}"
     rf"(?:{_ITEM}\b|(?:student|customer|patient|speaker|q)\b[^\n:]{{0,9}}:)"
-    rf"|(?P<weak>\n[ \t]*\n[*_]{{0,3}}(?:(?!{_ITEM}\b)[^\W\d_]{{3,12}}\s#?\d{{1,4}}|review|text|input|post|comment|tweet|sentence|item|question|premise"
+    rf"|(?P<weak>\n[ \t]*\n[*_]{{0,3}}(?:(?!{_ITEM}\b)[^\W\d_]{{3,12}}\s#?\d{{1,4}}"
+    r"|review|text|input|post|comment|tweet|sentence|item|question|premise"
     r"|claim|passage|article|statement|essay|message|document|source|context|argument|ticket|e?mail|utterance|dialogue"
     r"|conversation|story|paragraph|abstract)[*_]{0,3}[ \t]*:)",
     re.IGNORECASE,
@@ -771,7 +788,11 @@ def _reconsidered(answer: str, settled: Statement, scale: Scale) -> Statement:
             label = label_on_scale(last[0], scale)
             if label not in (None, settled.label) and _MAKES.search(answer[one.start() : one.end() + last.start()]):
                 return replace(settled, label=label)
-            if label is not None and not words[: last.start()].strip(" ,:*_") and re.match(r"[,.;!]\W", words[last.end() :] + " "):
+            if (
+                label is not None
+                and not words[: last.start()].strip(" ,:*_")
+                and re.match(r"[,.;!]\W", words[last.end() :] + " ")
+            ):
                 return replace(settled, label=label)  # actually no, it says
             ends = re.match(r"[.,;!)]*(?:$|\s+(?:then|instead|now|after all)\b|(?<=[.;!)])\s)", words[last.end() :])
             if label is not None and label != settled.label and ends:
@@ -781,7 +802,9 @@ def _reconsidered(answer: str, settled: Statement, scale: Scale) -> Statement:
         rest = answer[one.end() :]
         others = {label_on_scale(label, scale) for label in _named_instead(rest, scale)} - {None}
         if others and settled.label not in others:
-            return replace(settled, label=others.pop() if len(others) == 1 and _concludes(rest, scale) in others else DOUBTFUL)
+            return replace(
+                settled, label=others.pop() if len(others) == 1 and _concludes(rest, scale) in others else DOUBTFUL
+            )
     return settled
 
 
@@ -807,11 +830,10 @@ def _concludes(rest: str, scale: Scale) -> Label | None:
     """The label that an afterthought states."""
     if is_answer(scale):
         return label_on_scale(_OPENS_SENTENCE.findall(rest)[-1], scale)
-    for find in (find_in_sentences, find_given, find_fitting, find_only_label, find_conclusion):
-        found = [one.label for one in find(rest, scale) if one.decides]
-        if found:
-            return found[-1]
-    return None
+    finders = (find_in_sentences, find_given, find_fitting, find_only_label, find_conclusion)
+    found = ([one.label for one in find(rest, scale) if one.decides] for find in finders)
+    label: Label | None = next((labels[-1] for labels in found if labels), None)
+    return label
 
 
 def _is_revised(found: Sequence[Statement], answer: str) -> bool:

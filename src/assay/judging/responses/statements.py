@@ -186,7 +186,8 @@ def _join_ranks(text: str, scale: Scale) -> Iterator[tuple[int, int, Any]]:
 
 
 _TABLE = re.compile(
-    r"^[ \t]*\|?(?P<names>[^\n|]+(?:\|[^\n|]+)+)\|?[ \t]*\n[ \t]*\|?[ \t]*:?-+:?[ \t]*(?:\|[ \t]*:?-+:?[ \t]*)+\|?[ \t]*\n"
+    r"^[ \t]*\|?(?P<names>[^\n|]+(?:\|[^\n|]+)+)\|?[ \t]*\n"
+    r"[ \t]*\|?[ \t]*:?-+:?[ \t]*(?:\|[ \t]*:?-+:?[ \t]*)+\|?[ \t]*\n"
     r"[ \t]*\|?(?P<row>[^\n|]+(?:\|[^\n|]+)+)\|?[ \t]*$(?!\n[ \t]*\|?[^\n|]+\|)",
     re.MULTILINE,
 )
@@ -378,7 +379,9 @@ _MARKS = (
         r"\s*(?P<said>[^<>\s][^<>]{0,199}?)\s*(?:<(?:/?\w+)>|</(?P=tag)\s*$)",
         re.IGNORECASE,
     ),
-    re.compile(rf"<\w[^<>]*\b(?:{'|'.join(LABEL_KEYS)})\s*=\s*[\"'](?P<said>[^<>\"']{{1,200}})[\"'][^<>]*/?>", re.IGNORECASE),
+    re.compile(
+        rf"<\w[^<>]*\b(?:{'|'.join(LABEL_KEYS)})\s*=\s*[\"'](?P<said>[^<>\"']{{1,200}})[\"'][^<>]*/?>", re.IGNORECASE
+    ),
     re.compile(
         rf"<(?:[\w:]+:)?parameter(?:\s+name)?\s*=\s*[\"']?(?:final_?)?(?:{'|'.join(LABEL_KEYS)})[\"']?>"
         r"\s*(?P<said>[^<>]{1,200}?)\s*</",
@@ -839,7 +842,8 @@ def find_rubric(text: str, scale: Scale) -> list[Statement]:
         else:
             runs.append([one])
     found = [Statement(run[0].start(), run[-1].end(), None) for run in runs if len(run) > 1]
-    rest = "".join(text[a:b] for a, b in zip([0, *(one.end for one in found)], [*(one.at for one in found), len(text)]))
+    begins, ends = [0, *(one.end for one in found)], [*(one.at for one in found), len(text)]
+    rest = "".join(text[at:end] for at, end in zip(begins, ends, strict=True))
     return found if re.search(r"\w", rest) else []
 
 
@@ -848,15 +852,17 @@ _QUOTATION = re.compile(r"[\"“](?=\w)(?P<said>[^\"“”\n]{8,600}?)[.!?]?[\"�
 
 
 def find_quotations(text: str, scale: Scale) -> list[Statement]:
-    """Longer quotations in sentences, and in lines if there is a label outside of these: they are not the model's own."""
+    """Longer quotations in sentences, and in lines if a label is outside of these: they are not the model's own."""
     lines = list(_QUOTED_LINE.finditer(text)) if ">" in text else []
     outside = _QUOTED_LINE.sub("", text) if lines else ""
     is_outside = any(one.label is not None and one.decides for one in find_in_sentences(outside, scale))
     return [Statement(one.start(), one.end(), None) for one in lines if is_outside] + [
         Statement(one.start("said"), one.end("said"), None)
         for one in (_QUOTATION.finditer(text) if '"' in text or "“" in text else ())
-        if len(one["said"].split()) > 3 and (before := clause_before(text, one.start())).strip()
-        and not _OWN_QUOTE.search(before + '"') and label_on_scale(one["said"], scale) is None
+        if len(one["said"].split()) > 3
+        and (before := clause_before(text, one.start())).strip()
+        and not _OWN_QUOTE.search(before + '"')
+        and label_on_scale(one["said"], scale) is None
     ]
 
 
@@ -1030,8 +1036,9 @@ def find_in_keyed_lines(text: str, scale: Scale) -> Iterator[Statement]:
         if not aside and not is_reported(text, found.start("rest"), found.end()):
             label = stated_label(rest, scale, line=True)
             named = label_on_scale(name.rstrip("<>!~ "), scale) if scale.categories and not scale.numeric else None
-            if label not in (None, DOUBTFUL) and _OPPOSITE.search(name):  # Worse answer: B
-                label = -label if _OPPOSITE.search(name)[0].casefold() not in ("not", "least") else DOUBTFUL
+            opposite = _OPPOSITE.search(name)
+            if label not in (None, DOUBTFUL) and opposite:  # Worse answer: B
+                label = -label if opposite[0].casefold() not in ("not", "least") else DOUBTFUL
             if label is not None:
                 yield Statement(found.start(), found.start("rest"), label if named in (None, label) else DOUBTFUL)
 
