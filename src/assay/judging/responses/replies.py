@@ -53,6 +53,7 @@ from assay.judging.responses.statements import (
     OF_OTHERS,
     Statement,
     arguments_of,
+    find_answered,
     find_bold_ending,
     find_fitting,
     find_given,
@@ -352,7 +353,7 @@ _BOX = re.compile(
 _POINT = re.compile(r"^[ \t>]*(?:[-*•+]|\d+[.)])[ \t]+(?P<name>[^\n]+)$")
 _ANSWERED = re.compile(
     r"^[ \t>*_•|-]*+(?P<name>[^\n:=|]{1,100}?)[*_ \t]*"
-    r"(?P<said>(?<=[:=|\s])[✓✔✅✗❌]|[:=|][*_ \t]*(?:yes|no|true|false|present|absent|[✓✔✅✗❌]))[.*_ \t]*"
+    r"(?P<said>(?<=[:=|\s])[✓✔✅✗❌]|[:=|][*_ \t]*(?:yes|no|true|false|present|absent|[✓✔✅✗❌](?=[^\n]*$)))[.*_ \t]*(?:(?<=[✓✔✅✗❌] )[^\n]*)?"
     r"(?:\|[^\n]*)?$",
     re.IGNORECASE | re.MULTILINE,
 )
@@ -495,7 +496,7 @@ _RANKED = re.compile(
 """Between the labels of a list by rank: ``Primary: billing. Secondary: delivery``."""
 
 _WITHOUT = re.compile(r"\b(?:not|no|without|missing|absent|excluded|rejected)\b|n't\b", re.IGNORECASE)
-_EXCLUDED = re.compile(r"[:–—(-]\s*(?:not|no|isn't|absent|missing(?!\s+\w)|n/a)\b", re.IGNORECASE)
+_EXCLUDED = re.compile(r"[:–—(-][\s*]*(?:[❌✗✘✖]|not|no|isn't|absent|missing(?!\s+\w)|n/a)(?!\w)", re.IGNORECASE)
 """What a point says of a name that is not in the list: ``cost: not mentioned``."""
 
 _NONE = re.compile(
@@ -720,8 +721,8 @@ _NEXT = re.compile(
     rf"|\n(?:[ \t]{{0,8}}[-*_=]{{3,80}}[ \t]*\n\s{{0,8}})?[^\w\n]{{0,12}}{_ITEM}\s?#?\d+\b"
     rf"|\n[ \t]{{0,8}}[-*_=#]{{3,80}}[ \t]*\n\s{{0,8}}[^\w\n]{{0,12}}"
     rf"(?:{_ITEM}\b|(?:student|customer|patient|speaker|q)\b[^\n:]{{0,9}}:)"
-    rf"|(?P<weak>\n[ \t]*\n[*_]{{0,3}}(?:(?!{_ITEM}\b)[^\W\d_]{{3,12}}\s#?\d{{1,4}}"
-    r"|review|text|input|post|comment|tweet|sentence|item|question|premise"
+    rf"|(?P<weak>\n(?:[ \t]*\n)?[*_]{{0,3}}(?:(?!{_ITEM}\b)[^\W\d_]{{3,12}}\s#?\d{{1,4}}"
+    r"|review|text|input|query|post|comment|tweet|sentence|item|question|premise"
     r"|claim|passage|article|statement|essay|message|document|source|context|argument|ticket|e?mail|utterance|dialogue"
     r"|conversation|story|paragraph|abstract)[*_]{0,3}[ \t]*:)",
     re.IGNORECASE,
@@ -756,7 +757,7 @@ def _before_stop(text: str) -> str:
 
 _RECONSIDERED = re.compile(
     r"\b(?:edit|update|correction|p\.?s)\b[^\n]{0,3}:|\b(?:actually|hmm+|wait|hold\s+on|make\s+that|on\s+(?:reflection|(?:second|closer)\s+(?:thoughts?|reading|look))"
-    r"|(?<!would )(?<!could )(?<!might )(?<!to )(?:change|changing|revise|revising|raise|raising|lower|lowering)"
+    r"|(?:(?<!would )(?<!could )(?<!might )(?<!to )|(?<=going to ))(?:change|changing|revise|revising|raise|raising|lower|lowering)"
     r"\s+(?:it|that|this|my\s+\w+)\s+to)\b",
     re.IGNORECASE,
 )
@@ -933,7 +934,7 @@ def _settling_statement(answer: str, scale: Scale, criterion: Criterion, *, cut_
     """
     objects_found = list(find_in_json(answer, scale, criterion))
     prose = _blank(answer, objects_found)
-    listed = find_probabilities(prose, scale)
+    listed = find_probabilities(prose, scale) or find_answered(prose, scale)
     prose = _blank(_blank(prose, listed), find_rubric(prose, scale) + find_quotations(prose, scale), "·")
     places = CriterionPlaces(prose, scale, criterion) if criterion.is_one_of_several else None
     headings = []

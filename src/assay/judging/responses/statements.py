@@ -376,7 +376,7 @@ _MARKS = (
     re.compile(r"\[\[\s*(?P<said>[^\[\]\n]{1,200}?)\s*\]\]"),
     re.compile(
         rf"<(?P<tag>(?:final_?)?(?:{'|'.join(LABEL_KEYS)}|evaluation|assessment))\b[^<>]*>"
-        r"\s*(?P<said>[^<>\s][^<>]{0,199}?)\s*(?:<(?:/?\w+)>|</(?P=tag)\s*$)",
+        r"\s*(?P<said>[^<>\s][^<>]{0,199}?)\s*</?(?P=tag)\s*(?:>|$)",
         re.IGNORECASE,
     ),
     re.compile(
@@ -483,7 +483,7 @@ _I_GIVE = re.compile(
     r"|\bI(?:'m|\s+am)\s+(?:giving|assigning|awarding|rating|scoring|grading|going\s+with|calling)\b"
     r"|\bI(?:'ll|'m|'ve|\s+will|\s+am|\s+have|\s+therefore|\s+now)*\s+(?:chang|revis|rais|lower|adjust|correct|updat)(?:e|ed|ing)?"
     r"\s+(?:it|that|this|my\s+\w+)(?:\s+(?:up|down|from\s+\S+))?\s+to\b"
-    r"|(?<!would )(?<!could )(?<!might )(?<!not )(?<!to )\b"
+    r"|(?:(?<!would )(?<!could )(?<!might )(?<!not )(?<!to )|(?<=going to ))\b"
     r"(?:bring|drop|lower|reduce|pull|push|bump|raise|lift|knock)s?"
     r"\s+(?:it|that|this|(?:the|my)\s+\w+)(?:\s+(?:up|down))?\s+to\b"
     r"|\bon\s+(?:reflection|second\s+thoughts?),?\s+(?:it|this)\s+(?:is|should\s+be)\b"
@@ -864,6 +864,22 @@ def find_quotations(text: str, scale: Scale) -> list[Statement]:
         and not _OWN_QUOTE.search(before + '"')
         and label_on_scale(one["said"], scale) is None
     ]
+
+
+_YES = frozenset({"yes", "true", "✓", "✔", "✅"})
+
+
+def find_answered(text: str, scale: Scale) -> list[Statement]:
+    """The only label that is answered with yes in a list of them, ``hate: no``, ``offensive: yes``."""
+    if scale.kind not in ("nominal", "ordinal") or scale.numeric or not scale.categories or is_answer(scale):
+        return []
+    names = "|".join(re.escape(str(one)) for one in sorted(scale.categories, key=lambda one: -len(str(one))))
+    rows = rf"^[\s*_|>•-]*(?P<name>{names})[*_ \t]*[:=|–—-]+[*_ \t]*(?P<said>yes|no|true|false|[✓✔✅✗❌✘✖])(?!\w)[^\n]*$"
+    found = list(re.finditer(rows, text, re.IGNORECASE | re.MULTILINE))
+    if len({one["name"].casefold() for one in found}) < 2:
+        return []
+    chosen = {label_on_scale(one["name"], scale) for one in found if one["said"].casefold() in _YES}
+    return [Statement(found[0].start(), found[-1].end(), chosen.pop() if len(chosen) == 1 else DOUBTFUL)]
 
 
 def clause_before(text: str, at: int) -> str:
