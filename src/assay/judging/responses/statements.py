@@ -834,7 +834,7 @@ def find_rubric(text: str, scale: Scale) -> list[Statement]:
     if scale.kind not in ("nominal", "ordinal", "interval") or not (scale.numeric or scale.categories):
         return []
     names = r"\d+" if scale.numeric else "|".join(re.escape(str(one)) for one in scale.categories or ())
-    lines = rf"(?<![\w.])(?:{names})\s*=\s*[^\W\d][^,;\n.)]*|^[\s>*•-]*(?:{names}){_MEANING}[^\n]*$"
+    lines = rf"(?<![\w.])(?:{names})\s*=\s*[^\W\d][^,;\n.)]*|^[ \t>*•-]{{0,20}}(?:{names}){_MEANING}[^\n]*$"
     runs: list[list[re.Match[str]]] = []
     for one in re.finditer(lines, text, re.IGNORECASE | re.MULTILINE):
         if runs and _BETWEEN.fullmatch(text, runs[-1][-1].end(), one.start()):
@@ -874,7 +874,7 @@ def find_answered(text: str, scale: Scale) -> list[Statement]:
     if scale.kind not in ("nominal", "ordinal") or scale.numeric or not scale.categories or is_answer(scale):
         return []
     names = "|".join(re.escape(str(one)) for one in sorted(scale.categories, key=lambda one: -len(str(one))))
-    rows = rf"^[\s*_|>•-]*(?P<name>{names})[*_ \t]*[:=|–—-]+[*_ \t]*(?P<said>yes|no|true|false|[✓✔✅✗❌✘✖])(?!\w)[^\n]*$"
+    rows = rf"^[ \t*_|>•-]{{0,20}}(?P<name>{names})[*_ \t]*[:=|–—-]+[*_ \t]*(?P<said>yes|no|true|false|[✓✔✅✗❌✘✖])(?!\w)[^\n]*$"
     found = list(re.finditer(rows, text, re.IGNORECASE | re.MULTILINE))
     if len({one["name"].casefold() for one in found}) < 2:
         return []
