@@ -353,7 +353,8 @@ _BOX = re.compile(
 _POINT = re.compile(r"^[ \t>]*(?:[-*•+]|\d+[.)])[ \t]+(?P<name>[^\n]+)$")
 _ANSWERED = re.compile(
     r"^[ \t>*_•|-]*+(?P<name>[^\n:=|]{1,100}?)[*_ \t]*"
-    r"(?P<said>(?<=[:=|\s])[✓✔✅✗❌]|[:=|][*_ \t]*(?:yes|no|true|false|present|absent|[✓✔✅✗❌](?=[^\n]*$)))[.*_ \t]*(?:(?<=[✓✔✅✗❌] )[^\n]*)?"
+    r"(?P<said>(?<=[:=|\s])[✓✔✅✗❌]|[:=|][*_ \t]*(?:yes|no|true|false|present|absent|[✓✔✅✗❌](?=[^\n]*$)))"
+    r"[.*_ \t]*(?:(?<=[✓✔✅✗❌] )[^\n]*)?"
     r"(?:\|[^\n]*)?$",
     re.IGNORECASE | re.MULTILINE,
 )
@@ -757,7 +758,8 @@ def _before_stop(text: str) -> str:
 
 _RECONSIDERED = re.compile(
     r"\b(?:edit|update|correction|p\.?s)\b[^\n]{0,3}:|\b(?:actually|hmm+|wait|hold\s+on|make\s+that|on\s+(?:reflection|(?:second|closer)\s+(?:thoughts?|reading|look))"
-    r"|(?:(?<!would )(?<!could )(?<!might )(?<!to )|(?<=going to ))(?:change|changing|revise|revising|raise|raising|lower|lowering)"
+    r"|(?:(?<!would )(?<!could )(?<!might )(?<!to )|(?<=going to ))"
+    r"(?:change|changing|revise|revising|raise|raising|lower|lowering)"
     r"\s+(?:it|that|this|my\s+\w+)\s+to)\b",
     re.IGNORECASE,
 )

@@ -874,7 +874,10 @@ def find_answered(text: str, scale: Scale) -> list[Statement]:
     if scale.kind not in ("nominal", "ordinal") or scale.numeric or not scale.categories or is_answer(scale):
         return []
     names = "|".join(re.escape(str(one)) for one in sorted(scale.categories, key=lambda one: -len(str(one))))
-    rows = rf"^[ \t*_|>•-]{{0,20}}(?P<name>{names})[*_ \t]*[:=|–—-]+[*_ \t]*(?P<said>yes|no|true|false|[✓✔✅✗❌✘✖])(?!\w)[^\n]*$"
+    rows = (
+        rf"^[ \t*_|>•-]{{0,20}}(?P<name>{names})[*_ \t]*[:=|–—-]+[*_ \t]*"
+        r"(?P<said>yes|no|true|false|[✓✔✅✗❌✘✖])(?!\w)[^\n]*$"
+    )
     found = list(re.finditer(rows, text, re.IGNORECASE | re.MULTILINE))
     if len({one["name"].casefold() for one in found}) < 2:
         return []
