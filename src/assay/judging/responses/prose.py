@@ -111,7 +111,7 @@ _AUTHOR_WOULD = (
     r"\s+would(?:\s+(?:most|very))?(?:\s+(?:likely|probably|certainly|clearly|surely))?"
     r"(?:\s+(?:answer|say|choose|select|respond|pick))?"
 )
-"""And to the label that somebody else would give, if that is asked: ``The author would most likely disagree.``"""
+"""And to the label that the author would give, if that is asked: ``The author would most likely disagree.``"""
 
 _FIRST = re.compile(
     r"(?:^|[,:;]\s|\bI\s+(?:think|believe|feel)|\b(?:so|that|overall|balance))\s*(?:(?:an?|the)\s+)?[\"“'‘`*_(]*$",

@@ -471,8 +471,8 @@ _STATED = re.compile(
     re.IGNORECASE,
 )
 _I_GIVE = re.compile(
-    r"\bI(?:'d|'ll|\s+would|\s+will)\s+call\s+(?:it|this|that)\b"
-    r"|\bI(?:'d|'ll|\s+would|\s+will|\s+therefore|\s+thus|\s+finally|\s+now|\s+have\s+to|\s+must"  # dialect: kept
+    r"\bI(?:'d|'ll|\s+would|\s+will)\s+call\s+(?:it|this|that)\b"  # dialect: kept
+    r"|\bI(?:'d|'ll|\s+would|\s+will|\s+therefore|\s+thus|\s+finally|\s+now|\s+have\s+to|\s+must"
     r"|(?:\s+can)?\s+only|\s+(?:(?:most|very)\s+)?(?:likely|probably|certainly|definitely|rather|ultimately|slightly|strongly|clearly|still))*\s+"
     r"(?:rate|give|assign|award|grant|choose|pick|select|go\s+with|lean(?:\s+\w+){0,2}\s+towards?|label|classify|score"
     r"|grade|prefer|say|(?:settle|land|arrive|end\s+up)\s+(?:on|at)|vote\s+for|mark"
