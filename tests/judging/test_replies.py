@@ -262,7 +262,7 @@ def test_kinds_of_replies_are_many_and_different():
     [
         ("- food\n- price", "several:food,price", ['["food","price"]']),
         ("- [x] food\n- [ ] price", "several:food,price", ['["food"]']),
-        ("Loser: A", "preference", [None]), ("A == B", "preference", [0]),
+        ("Loser: A", "preference", [1]), ("A == B", "preference", [0]),
         ("no\nhate", "nominal:hate,no hate", ["no hate"]),
         ("Rating: 4\n\nHuman: Next, please.\n\nAssistant: Rating: 1", "1-5", [4]),
         ("4<|im_end|>\n<|im_start|>user\nRate\n<|im_start|>assistant\n1", "1-5", [4]),
@@ -419,7 +419,7 @@ def test_names_of_labels_forgive_case_and_hyphens_and_nothing_else():
     toxic = parse_scale("nominal:toxic,not toxic")
     assert read_reply("Label: Not toxic", toxic).label == "not toxic"
     assert read_reply("It is not toxic", toxic).label == "not toxic"
-    assert read_reply("It isn't toxic", toxic).label is None
+    assert read_reply("It isn't toxic", toxic).label == "not toxic"
 
 
 @pytest.mark.parametrize(

@@ -92,7 +92,7 @@ class Criterion:
         if self.is_one_of_several:
             self._by_fold.setdefault("overall", _WHOLE)
         words = re.findall(r"[^\W_]+", plain(name).casefold())
-        self._first_word = words[0] if words and not self.is_generic else None
+        self._first_word = words[0] if words and (self.is_aside or not self.is_generic) else None
         self._mention = self.mention(None) if self.is_one_of_several else None
 
     def may_be_named(self, text: str) -> bool:

@@ -28,6 +28,22 @@ THING = (
 )
 """What models call one of several texts."""
 
+ITEM = (
+    rf"(?:{THING}s?|article|review|tweet|comment|message|post(?:ing)?|essay|statement|claim|passage|story|document|paper"
+    r"|submission|conversation|dialogue|email|paragraph|reply|snippet|speech|abstract|solution|piece|work|content"
+    r"|incident|sample|explanation|instructions?|directions?|argument|utterance|request|case|issue|problem|matter|ticket"
+    r"|reasoning|product|image|picture|photo|hotel|place|poem|letter|proposal"
+    r"|report|wording|language|register|style|framing|outcome|result|finding|decision"
+    r"|(?<='s )(?:line|turn|remark|words)|move"
+    r"|intent(?:ion)?|purpose|function|connection|link|polarity|impact|status"
+    r"|risk|potential|priority|urgency|quality|severity|level"
+    r"|sentiment|tone|label|category|class|stance|relation(?:ship)?|verdict|rating|grade|score|department|team|queue"
+    r"|topic|subject|theme|emotion|mood|attitude|feeling|classification|similarity|position|view|opinion"
+    r"|judge?ment|relevanc[ey]|fit|impression|assessment|hypothesis|code"
+    r"|reviewer|author|writer|speaker|user|student|learner|customer|teacher|agent|sender|narrator|commenter|poster)"
+)
+"""What is judged, who wrote it, and what is asked about it."""
+
 _THING_ABROAD = r"(?:antwort|réponse|respuesta|risposta|resposta)"
 
 _LETTERED = (
@@ -41,7 +57,7 @@ _UNIT = (
     r"(?:stars?|points?|pts|★|⭐|sterne?n?|punkte?n?|étoiles?|estrellas?|puntos?|stelle|punti|pontos?|балл(?:а|ов)?"
     r"|[点點分点]|점|つ?星)"
 )
-_OF = r"(?:/|out\s+of|of|von|sur|de|su|di|van|av|af|из|z|من)"
+_OF = r"(?:/|out\s+of(?:\s+an?(?:\s+(?:possible|maximum|total))?(?:\s+of)?)?|of|von|sur|de|su|di|van|av|af|из|z|من)"
 _FRACTION = re.compile(
     rf"^(?P<value>{_COMMA}|{_DIGITS})(?:[\s-]*{_UNIT})?\s*{_OF}\s*(?P<top>\d+(?:\.\d+)?)(?:[\s-]*{_UNIT})?$",
     re.IGNORECASE,
@@ -57,8 +73,8 @@ WORD = re.compile(rf"\b(?:{'|'.join(_WORDS)})\b", re.IGNORECASE)
 _STARS = re.compile(r"([★⭐]+)☆*")
 
 _ENDS = (
-    r"\s+[-—–]+\s|[.!]\s|。|;|\n|\s*\(|\s*\||[\"'`]\s*[,}]|,\s|,(?=[\u3040-\u9fff])|:\s"
-    r"|,?\s+(?:because|since|as|due|given|based|porque|parce\s+que|weil|denn|perché|poiché|ya\s+que|pois"
+    r"\s+[-—–]+\s|[.!]\s|。|;|\n|\s*\(|\s*\||[\"'`]\s*[,}]|,\s|[,、](?=[\u3040-\u9fff])|:\s"
+    r"|,?\s+(?:because|since|as|after|due|given|based|porque|parce\s+que|weil|denn|perché|poiché|ya\s+que|pois"
     r"|with(?=\s+[\w %.]{0,20}\b(?:confidence|certainty)\b)"
     r"|car(?=\s+(?:elle|il|l[ae]|les|ce|cette)\b)|da(?=\s+(?:sie|er|es|die|der|das)\b))\b"
 )
@@ -73,7 +89,7 @@ _SPLITS = re.compile(
 
 BULLET = re.compile(
     r"^(?:[\s>#]|\*\*|\*(?!\w))*(?:[-*]\s+)?(?:(?:\[[x✓✔✅]\]|\([x✓✔✅]\))\s+)?"  # dialect: kept
-    r"(?:(?:so|thus|hence|therefore|finally|overall|in conclusion)\b[,:]?\s+"
+    r"(?:(?:=>|⇒|→|->)\s*)?(?:(?:so|thus|hence|therefore|finally|overall|in conclusion)\b[,:]?\s+|well(?:,|\.{3}|…)\s+"
     r"|(?:clearly|absolutely|definitely|certainly|unfortunately|of course|without (?:question|(?:a )?doubt)|no doubt"
     r"|in short|in my (?:view|opinion)|on balance|all in all|all things considered|as it (?:stands|is|did|does)),\s+)?",
     re.IGNORECASE,
@@ -96,7 +112,7 @@ TURNING = re.compile(
 """The beginning of a text in which the model starts to reconsider."""
 
 _HEDGED = re.compile(
-    r"^(?!\W*to\s+(?:earn|get|reach|achieve|deserve|merit|receive|be|become)\b)(?:[\s,;(]*(?P<how>or|to|and|but|maybe|perhaps|possibly|almost|nearly|leaning|bordering|close|closer)"
+    r"^(?!\W*to\s+(?:earn|get|reach|achieve|deserve|merit|receive|be|become)\b)(?:[\s,;(]*(?P<how>or|to|and|but|maybe|perhaps|possibly|almost|nearly|leaning|bordering|verging|close|closer)"
     r"|\.?\s+(?:but|or|perhaps|maybe)|\s*[-—–]+\s*(?:or|perhaps|maybe|possibly))\b(?P<other>[^.;\n]*)",
     re.IGNORECASE,
 )
@@ -110,7 +126,7 @@ _IN_PART = re.compile(
 
 _CONDITION = re.compile(
     r"^[ \t,;(–—-]*(?:but\s+)?(?:only\s+)?(?:(?:if|provided|assuming|unless)\s+(?:(?:that|only)\s+)?"
-    r"(?:it|its|they|the|this|that|there)"
+    r"(?:it|its|they|the|this|that|there|taken|read|seen|considered|interpreted|understood|meant)\b"
     r"|(?:were|had)\s+(?:it|they|the|this|there)|wenn|falls|sofern|si\s+(?:elle|ils?|les?|la|el|l[ao]s|se))\b",
     re.IGNORECASE,
 )
@@ -284,9 +300,13 @@ def label_on_scale(stated: Any, scale: Scale) -> Label | None:
         return None  # a text, not a label
     found = named_labels(options, words.strip(), unwrap(words))
     if not found and not words.isascii():
-        found = named_labels(options, unwrap(_PICTURES.sub("", words)))
+        bare = unwrap(_PICTURES.sub("", words))
+        found = named_labels(options, bare) or named_labels(options, _PREDICATE.sub("", bare))
     return found[0] if len(found) == 1 else None
 
+
+_PREDICATE = re.compile(r"(?:的|です|である|だ|입니다|이다)$")
+"""What ends a sentence that says what something is: ``情感是负面的``, ``4점입니다``."""
 
 _PICTURES = re.compile(r"[\u2600-\u260f\u2613-\u2712\u2728-\u274b\u274d-\u27bf\U0001f300-\U0001faff]")
 """Emoji around a label, except crosses and check boxes: ``Partially correct ⚠``."""
@@ -367,7 +387,11 @@ def _value(stated: str, scale: Scale) -> float:
         return float(len(stars[1]))
     words = re.sub(r"^[\U0001F300-\U0001FAFF\s]+|[\U0001F300-\U0001FAFF\s]+$", "", words)
     words = WORD.sub(lambda found: str(_WORDS.index(found[0].casefold())), words)
-    words = re.sub(r"(?<=[点點分点점星])\s*(?:です|である|だ|입니다|이다)$", "", words)
+    words = re.sub(r"^(\d+) and (?:a|one) half\b", r"\1.5", words, flags=re.IGNORECASE)
+    words = re.sub(
+        r"^(?:(minus|negative)|plus)\s+(?=[\d.])", lambda one: "-" if one[1] else "", words, flags=re.IGNORECASE
+    )
+    words = _PREDICATE.sub("", words).rstrip()
     full = _FULL_MARKS.match(words)
     if full and scale.bounds is not None and float(full["top"]) == scale.bounds[1]:
         words = words[full.end() :]
@@ -376,8 +400,19 @@ def _value(stated: str, scale: Scale) -> float:
         return float(words.replace(",", "."))
     if fraction and scale.bounds is not None and float(fraction["top"]) == scale.bounds[1]:
         return float(fraction["value"].replace(",", "."))
-    percent = number is not None and number["unit"] in ("%", "percent")
-    return math.nan if number is None or (percent and scale.bounds != (0.0, 100.0)) else float(number["value"])
+    if number is None:
+        return math.nan
+    percent = number["unit"] in ("%", "percent")
+    whole = (
+        1.0
+        if not percent
+        else 100.0
+        if scale.bounds == (0.0, 1.0)
+        else 1.0
+        if scale.bounds == (0.0, 100.0)
+        else math.nan
+    )
+    return float(number["value"]) / whole
 
 
 _FIRST = {"first", "a", "former", "a > b", "a >> b", "b < a"}
@@ -399,10 +434,12 @@ _MUCH = (
 _IS = r"(?:is|was|feels|seems|looks|reads|sounds|comes (?:across|out)(?: as)?|to be)(?: to be)?"
 _IS_BETTER = re.compile(
     rf" {_IS} (?:the )?{_MUCH}(?:better|best|superior|preferable|stronger|(?:clear )?winner)\b"
-    rf"(?: (?:one|choice|{THING}))?(?: of the (?:two|pair))?(?: than .*)?"
+    rf"(?: (?:one|choice|{THING}))?(?: of the (?:two|pair))?(?: (?:than|to) .*)?"
     r"| wins(?: (?:this|the) (?:one|round|comparison|pair|case))?(?: overall)?$"
     rf"| (?:(?:narrowly|slightly|just|clearly) )?(?:edges out|beats|outperforms|surpasses|outshines|wins over) "
     rf"(?:the (?:other|second|first)|{THING} [ab]|[ab])\b.*$"
+    rf"| (?:provides|gives|offers|delivers|is|has) the (?:better|best|stronger|superior|more \w+(?: and \w+)?)"
+    rf" (?:{THING}|explanation)(?: overall)?$"
     r"| (?:does|did|has done) (?:a|the) better job(?: overall)?(?: (?:of|at|in|with) .*)?$"
     r"| (?:serves|helps|answers|meets|satisfies) (?:the )?(?:user|reader|question|prompt|request|task|need)"
     r"(?:s|'s \w+)? better$"
@@ -416,7 +453,7 @@ _SIDE_BETTER = re.compile(
 )
 _WORSE = re.compile(
     rf"(?P<side>a|b|first|second) (?:{_IS} (?:the )?{_MUCH}(?:worse|inferior|weaker)(?: {THING})?"
-    rf"(?: than .*| of the (?:two|pair))|falls short of (?:{THING} )?(?:a|b|the other)\b.*"
+    rf"(?: (?:than|to) .*| of the (?:two|pair))|falls short of (?:{THING} )?(?:a|b|the other)\b.*"
     r"|loses(?: (?:this|the) (?:one|round|comparison|pair|case))?(?: overall)?)"
 )
 
@@ -502,8 +539,11 @@ def _grade_side(stated: str, scale: Preference) -> int | None:
 
 
 def _sign_side(one: str, sign: str, other: str, scale: Preference) -> int | None:
-    """The label of ``A>B`` and ``A>>B``: the weakest and the next grade."""
-    if one.casefold() == other.casefold() or len(set(sign)) != 1:
+    """The label of ``A>B`` and ``A>>B``, the weakest and the strongest of two grades.
+
+    Of three grades ``A>>B`` may be the second or the third.
+    """
+    if one.casefold() == other.casefold() or len(set(sign)) != 1 or 1 < len(sign) < len(scale.grades):
         return None
     if sign[0] == "=":
         return 0
@@ -539,12 +579,15 @@ def is_bare(text: str, scale: Scale) -> bool:
     return bool(number) or (not scale.numeric and len(words.split()) == 1)
 
 
-_EVERYDAY = str.maketrans({"−": "-", "–": "-", "’": "'", "\ufe0f": "", "≫": ">>", "≪": "<<"})
+_EVERYDAY = str.maketrans({"−": "-", "–": "-", "’": "'", "\ufe0f": "", "\u20e3": "", "≫": ">>", "≪": "<<"})
+_VULGAR = re.compile(r"(?<![\d.,/])(\d*)\s?([¼½¾⅓⅔⅕⅖⅗⅘⅛⅜⅝⅞])(?![\d/])")
+"""A number with a fraction that is one sign: ``7½``."""
 
 
 def plain(text: str) -> str:
     """Digits and letters in their everyday form; invisible characters gone."""
     if not text.isascii():
+        text = _VULGAR.sub(lambda one: f"{int(one[1] or 0) + unicodedata.numeric(one[2]):.4g}", text)
         text = unicodedata.normalize("NFKC", text).translate(_EVERYDAY)
         text = re.sub(r"[^\D0-9]", lambda one: str(unicodedata.decimal(one[0])), text)
     elif text.isprintable():

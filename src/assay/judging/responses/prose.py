@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterator
 
 from assay.data.scales import Label, Scale
-from assay.judging.responses.label_words import THING, WORD, is_in_doubt, label_on_scale, stated_label
+from assay.judging.responses.label_words import ITEM, THING, WORD, is_in_doubt, label_on_scale, stated_label
 from assay.judging.responses.statements import OTHER_THING, SUPPOSES, WISHES, Statement, is_reported
 
 LONGEST_PROSE = 1_500
@@ -24,30 +24,14 @@ _SENTENCE_ENDS = re.compile(r"(?<=[.!?。！？])(?<!\bi\.e\.)(?<!\be\.g\.)[\"�
 
 # -- what is said of the item ----------------------------------------------------------------------------
 
-_ITEM = (
-    rf"(?:{THING}s?|article|review|tweet|comment|message|post(?:ing)?|essay|statement|claim|passage|story|document|paper"
-    r"|submission|conversation|dialogue|email|paragraph|reply|snippet|speech|abstract|solution|piece|work|content"
-    r"|incident|sample|explanation|instructions?|directions?|argument|utterance|request|case|issue|problem|matter|ticket"
-    r"|reasoning|product|image|picture|photo|hotel|place|poem|letter|proposal"
-    r"|report|wording|language|register|style|framing|outcome|result|finding|decision"
-    r"|(?<='s )(?:line|turn|remark|words)|move"
-    r"|intent(?:ion)?|purpose|function|connection|link|polarity|impact|status"
-    r"|risk|potential|priority|urgency|quality|severity|level"
-    r"|sentiment|tone|label|category|class|stance|relation(?:ship)?|verdict|rating|grade|score|department|team|queue"
-    r"|topic|subject|theme|emotion|mood|attitude|feeling|classification|similarity|position|view|opinion"
-    r"|judge?ment|relevanc[ey]|fit|impression|assessment|hypothesis|code"
-    r"|reviewer|author|writer|speaker|user|student|learner|customer|teacher|agent|sender|narrator|commenter|poster)"
-)
-"""What is judged, who wrote it, and what is asked about it."""
-
 _OF_PART = r"(?:first|second|third|last|opening|closing|following|previous|other|earlier|next|reference|gold|original)"
 _PLACE = r"(?:here|overall|itself|throughout|as\s+a\s+whole)"
 _WHICH = r"(?:\s+(?:of|in|by|from|about|between|for)\s+(?:(?:the|this|that)\s+)?[\w'-]+(?:\s+[\w'-]+)?)?"
 _SUBJECT = (
     r"(?:(?<!\bof )\b(?:it|this(?:\s+one)?|that|everything|they|s?he)"
-    rf"|(?<!\bof )\b(?:the|this|that|these|your|its|their|his|her|my)\s+(?:(?!{_OF_PART}\s)[\w'-]+\s+){{0,2}}{_ITEM}"
+    rf"|(?<!\bof )\b(?:the|this|that|these|your|its|their|his|her|my)\s+(?:(?!{_OF_PART}\s)[\w'-]+\s+){{0,2}}{ITEM}"
     rf"{_WHICH}(?:\s+{_PLACE})?"
-    rf"|^\W*(?:overall\s+)?{_ITEM}|\b(?:das|der|die|le|la|el|il|lo)\s+\w+)"
+    rf"|^\W*(?:overall\s+)?{ITEM}|\b(?:(?:das|der|die|le|la|el|il|lo)\s+|l')\w+)"
 )
 _IS = (
     r"(?:\s+(?:\w+ly\s+)?(?:is|are|was|were|seems|appears|reads|sounds|feels|looks|remains|stays|comes\s+(?:across|off)"
@@ -103,7 +87,8 @@ _QUALIFIERS = (
     r"(?:\s*[,:]?\s+(?:an?|the|more|most|likely|best|clear(?:ly)?|definitely|certainly|primarily|mainly|overall|simply"
     r"|plainly|therefore|thus|ultimately|generally|still|also|just|really|indeed|obviously|essentially|predominantly"
     r"|undoubtedly|unambiguously|explicitly|fully|completely|strictly|purely|roughly|around|approximately|rather|solid"
-    r"|strong|case|example|one|in|at|on|of|under|as|with|towards?|category|class|code|level|label|type|kind|being))*"
+    r"|strong|case|example|one|in|at|on|of|under|as|with|towards?|category|class|code|level|label|type|kind|being"
+    r"|eher|klar|eindeutig|deutlich|merely|only|sehr|plutôt|très|clairement|nettement|muy|claramente|chiaramente|molto|muito))*"
 )
 _LEAD = re.compile(rf"(?:{_SUBJECT}{_IS}|{_JUDGED}){_QUALIFIERS}\s*[\"“'‘`*_(]*$", re.IGNORECASE)
 """What leads to the label of the item: ``The review is clearly``, ``I'd call this``, ``It falls under``."""
@@ -120,6 +105,13 @@ _THIRD = re.compile(
     re.IGNORECASE,
 )
 """And to one in the third person: ``The passage directly supports the claim.``"""
+
+_AUTHOR_WOULD = (
+    r"\bthe\s+(?:\w+\s+)?(?:author|writer|speaker|user|reviewer|commenter|poster|narrator|respondent|customer|student)"
+    r"\s+would(?:\s+(?:most|very))?(?:\s+(?:likely|probably|certainly|clearly|surely))?"
+    r"(?:\s+(?:answer|say|choose|select|respond|pick))?"
+)
+"""And to the label that the author would give, if that is asked: ``The author would most likely disagree.``"""
 
 _FIRST = re.compile(
     r"(?:^|[,:;]\s|\bI\s+(?:think|believe|feel)|\b(?:so|that|overall|balance))\s*(?:(?:an?|the)\s+)?[\"“'‘`*_(]*$",
@@ -174,8 +166,8 @@ _DENIES = re.compile(
 _DEGREE_OF = r"(?:risk|priority|quality|severity|urgency|level)"
 _AFTER = re.compile(
     rf"[\"”'’`*_)\]]*(?:-{_DEGREE_OF})?(?:\s+(?:about\s+(?:this|it)|in\s+(?:tone|nature|sentiment|content|general|quality|this\s+\w+)"
-    rf"|{_PLACE}(?:\s+(?:the|this)\s+\w+)?|(?:{_ITEM}|description|account)(?:\s+of\b[^.,;]*)?|best|language|behaviou?r|material|news|one|case|example))*[\"”'’`*_)]*"
-    r"(?:\s*(?:[.,;:!)(—–]|$|\s-\s)|\s+(?:because|since|as|due|given|with|rather|and|for|from|to|about|towards?"
+    rf"|{_PLACE}(?:\s+(?:the|this)\s+\w+)?|(?:{ITEM}|description|account)(?:\s+of\b[^.,;]*)?|best|language|behaviou?r|material|news|one|case|example))*[\"”'’`*_)]*"
+    r"(?:\s*(?:[.,;:!)(—–]|$|\s-\s)|\s+(?:because|since|as|due|given|with|rather|and|for|from|to|about|towards?|à|zu|für|pour|contra"
     r"|where|but|though|although|while|even|instead|which|when|despite|not|per)\b)",
     re.IGNORECASE,
 )
@@ -236,14 +228,18 @@ def find_only_label(text: str, scale: Scale) -> Iterator[Statement]:
             verb = subject and ending and (ending[1] is None or subject[1] or subject[2])
             verb = verb or (str(label).endswith("s") and ending and _THIRD.search(before))
             # Negative sentiment.
-            alone = _ARTICLE.fullmatch(before) and re.fullmatch(rf"\s+{_ITEM}\W*", rest, re.IGNORECASE)
+            alone = _ARTICLE.fullmatch(before) and re.fullmatch(rf"\s+{ITEM}\W*", rest, re.IGNORECASE)
+            verb = verb or (ending and re.search(rf"{_AUTHOR_WOULD}\s+[*_\"“]*$", before, re.IGNORECASE))
             fits = is_fitting(before, rest)
             if not verb and not alone and not fits and _LEAD.search(before) is None:
                 said.setdefault(label, -1)  # merely mentioned
             elif (
                 verb
                 or alone
-                or ((fits or _AFTER.match(rest) or _again(before, rest)) and not is_in_doubt(rest, label, scale))
+                or (
+                    (fits or _AFTER.match(rest) or _again(before, rest) or _takes_object(label))
+                    and not is_in_doubt(rest, label, scale)
+                )
             ):
                 said[label] = start
             else:
@@ -254,15 +250,20 @@ def find_only_label(text: str, scale: Scale) -> Iterator[Statement]:
             yield Statement(at, len(text), label)
 
 
-_ARTICLE = re.compile(r"\W*(?:(?:an?|the)\s+)?", re.IGNORECASE)
+_ARTICLE = re.compile(r"\W*(?:(?:an?|the)\s+)?(?:\w+ly\s+)?", re.IGNORECASE)
 _WHEN = re.compile(r"\W*(?:only\s+)?(?:when|whenever|if|as\s+long\s+as|provided)\b", re.IGNORECASE)
 """What follows a label in a definition: ``An answer is correct when``."""
 
 _VERB_ENDS = re.compile(
     r"\W*(?:[.!]|$|with\s+(?:this|that|the)\s+(?:statement|claim|item|sentence|author|view|idea)\b"
-    rf"|((?:it|this|that|(?:the|this)\s+{_ITEM})\b(?!\s+(?:if|when)\b)))",
+    rf"|((?:it|this|that|(?:the|this)\s+{ITEM})\b(?!\s+(?:if|when)\b)))",
     re.IGNORECASE,
 )
+
+
+def _takes_object(label: Label) -> bool:
+    """Whether a label is a preposition, with its object behind it: ``The author is against the tax.``"""
+    return str(label).casefold() in ("against", "in favor", "in favour", "for")
 
 
 def _again(before: str, rest: str) -> bool:
@@ -292,7 +293,9 @@ def is_meant(text: str, start: int, before: str, end: int) -> bool:
     is_supposed = (
         _CONDITION.match(before)
         or (would and SUPPOSES.match(before[: would.start()]))
-        or _UNREAL.search(re.sub(_BEST_IS, "", _CLAUSE_ENDS.split(before)[-1], flags=re.IGNORECASE))
+        or _UNREAL.search(
+            re.sub(rf"{_BEST_IS}|{_AUTHOR_WOULD}", "", _CLAUSE_ENDS.split(before)[-1], flags=re.IGNORECASE)
+        )
     )
     return not (is_supposed or is_question or is_reported(text, start + len(before), end))
 
@@ -320,7 +323,7 @@ def mentions_of(sentence: str, options: list[str]) -> Iterator[re.Match[str]]:
 # -- numbers ---------------------------------------------------------------------------------------------
 
 _UNIT = re.compile(
-    r"\s*-?(?:stars?\b|points?\b|(?:out\s+of|of|/)\s*\d+(?:\.\d+)?(?:\s+(?:stars|points))?|%|\s+on\s+the\s+(?:\w+\s+)?scale)",
+    r"\s*-?(?:stars?\b|points?\b|(?:out\s+of|of|von|sur|de|su|di|z|из|/)\s*\d+(?:\.\d+)?(?:\s+(?:stars|points))?|%|\s+on\s+the\s+(?:\w+\s+)?scale)",
     re.IGNORECASE,
 )
 _VALUE = re.compile(
@@ -333,7 +336,7 @@ _VALUE_LEAD = re.compile(
     rf"|{_JUDGED}|\b(?:at|worth|scores|enough\s+for|worthy\s+of)"
     r"|\b(?:score|rating|grade|value|similarity)\s+of|\bI\s+(?:\w+\s+)?(?:estimate|(?:land|settle|end\s+up|arrive)\s+(?:on|at))"
     r"|\bI\s+(?:estimate|see|get)\s+(?:an?|the)\s+[\w'-]+\s+(?:of|at))"
-    r"(?:\s+(?:about|around|roughly|approximately|an?|only|just|clearly|certainly|definitely|probably|at|worth|of|score"
+    r"(?:\s+(?:about|around|roughly|approximately|an?|only|just|clearly|certainly|definitely|probably|at|worth|of|score|de|bei|auf|di"
     r"|rating|grade|solid|strong))*\s*[\"“'‘`*_(]*$",
     re.IGNORECASE,
 )
@@ -389,7 +392,7 @@ _COMPARES = re.compile(
     re.IGNORECASE,
 )
 _OPINION = re.compile(
-    r"^[\s*_\"'“`>]*(?:(?:overall|still|so|thus|therefore|hence|and|but|on\s+balance|for\s+me"
+    r"^[\s*_\"'“`>]*(?:(?:(?:I'm|I\s+am)\s+(?:\w+\s+){0,2}(?:\d+\s?%\s+)?(?:sure|certain|confident|convinced)\s+that|overall|still|so|thus|therefore|hence|and|but|on\s+balance|for\s+me"
     r"|in\s+(?:my\s+(?:view|opinion)|short|sum|the\s+end))\s*,?\s+)*"
     r"(?:I\s+(?:\w+ly\s+)?(?:find|think|believe|feel|consider|judge|see|conclude|would\s+say)\s+(?:that\s+)?|I'd\s+say\s+"
     r"(?:that\s+)?|my\s+(?:preference|vote|pick)\s+(?:is(?:\s+for)?|goes\s+to)\s+)?",

@@ -16,11 +16,12 @@ from functools import lru_cache
 from typing import Any, NamedTuple
 
 from assay.data.scales import LONGEST_SPAN_TEXT, Label, Listed, Nominal, Scale, SpanLabels
-from assay.judging.criteria import LABEL_KEYS, REASON_KEYS, Criterion, values_of_criterion
+from assay.judging.criteria import LABEL_KEYS, REASON_KEYS, Criterion, is_answer, values_of_criterion
 from assay.judging.places import CRITERION_LINE, CriterionPlaces, find_criterion_lines
 from assay.judging.responses.label_words import (
     BULLET,
     DOUBTFUL,
+    ITEM,
     LONGEST_LINE,
     NEAR,
     THING,
@@ -35,12 +36,15 @@ from assay.judging.responses.label_words import (
     unwrap,
 )
 from assay.judging.responses.prose import (
+    denies,
     find_below_heading,
     find_conclusion,
     find_confident_opening,
     find_only_label,
     find_only_number,
     find_only_side,
+    mentions_of,
+    sentences_of,
 )
 from assay.judging.responses.statements import (
     DECODER,
@@ -49,6 +53,7 @@ from assay.judging.responses.statements import (
     OF_OTHERS,
     Statement,
     arguments_of,
+    find_answered,
     find_bold_ending,
     find_fitting,
     find_given,
@@ -60,6 +65,8 @@ from assay.judging.responses.statements import (
     find_in_sentences,
     find_last_line,
     find_probabilities,
+    find_quotations,
+    find_rubric,
     find_under_headings,
     is_json,
     objects,
@@ -167,7 +174,7 @@ def read_reply(
     if answer is None:
         return Reply(None, TRUNCATED if finish == "length" else UNFINISHED, reasoning)
     asked = _criterion(criterion, tuple(others), tuple(map(str, scale.categories or ())))
-    answer = _without_bounds(answer, scale)
+    answer = _without_bounds(_laid_out(answer, scale), scale)
     if isinstance(scale, SpanLabels):
         spans, why = _spans(answer, scale, source, asked)
         why = TRUNCATED if why and finish == "length" else why
@@ -203,15 +210,26 @@ _criterion = lru_cache(maxsize=1_000)(Criterion)
 def _without_own_name(text: str, scale: Scale, criterion: Criterion) -> str:
     """A text with ``label`` instead of the only criterion's name before "is", ``so the helpfulness is 3``, and without
     that name after a label: ``Medium priority seems right``."""
-    if criterion.is_generic or criterion.is_one_of_several or not criterion.may_be_named(text):
+    if criterion.is_one_of_several or not criterion.may_be_named(text):
         return text
     name = r"[\s_-]+".join(map(re.escape, re.split(r"[\s_-]+", criterion.name)))
     if scale.categories and not scale.numeric:
         labels = "|".join(re.escape(str(one)) for one in sorted(scale.categories, key=lambda one: -len(str(one))))
         text = re.sub(rf"\b({labels})\s+{name}\b", r"\1", text, flags=re.IGNORECASE)
-    lead = r"(?:^[ \t*_#>-]{0,9}|[.;!?,:]\s|\b(?:the|its|overall|my|final|so|main|primary|dominant|general)\s+)"
-    is_ = r"[*_]*\s+(?:is|would\s+be|should\s+be|must\s+be|=)\s"
-    return re.sub(rf"({lead}){name}(?={is_})", r"\1label", text, flags=re.IGNORECASE | re.MULTILINE)
+    text = re.sub(rf"(>\s*){name}\s*[:=]\s*", r"\1", text, flags=re.IGNORECASE)  # <answer>Tone: formal</answer>
+    is_ = rf"(?:\s+(?:{_IS})\s+|\s*(?:=|[是为為は은는])\s*)"
+    of = r"(?:\s+(?:of|in|for|between|behind|des|der|von|du|de|del|della|do|da|dell')\b[^.;:,\n]{0,60}?)?"
+    if scale.numeric:
+        of = rf"(?:\s+[^\d.;:,\n]{{1,60}})?(?={is_}(?:(?:about|around|roughly|approximately)\s+)?[-+]?\.?\d)"
+    return re.sub(rf"({_NAME_LEAD}){name}[*_]*{of}{is_}", r"\1 label is ", text, flags=re.IGNORECASE | re.MULTILINE)
+
+
+_IS = "is|would be|should be|must be|ist|beträgt|lautet|est|es|è|é".replace(" ", r"\s+")
+_NAME_LEAD = (
+    r"(?:^[ \t*_#>-]{0,9}|[.;!?,:]\s|[\u3040-\u9fff\uac00-\ud7a3]\s?"
+    r"|\b(?:the|its|overall|my|final|so|main|primary|dominant|general|der|die|das|le|la|el|il|lo|o|a)\s+|\bl')"
+)
+"""What is before the name of a question's criterion that a sentence is about."""
 
 
 _NEGATIVE = r"\b(?:no|not|false|fail\w{0,5}|wrong|refut\w{1,5}|reject\w{0,5}|(?:in|un|non)[\w-]{1,20})\b[*_.]{0,4}"
@@ -304,11 +322,15 @@ def _only_list(found: Sequence[dict[Any, Any]], scale: Listed) -> list[Any] | No
         return lists[0]
     if (
         last
-        and all(isinstance(one, bool) for one in last.values())
+        and all(str(one).strip().casefold() in _SAID for one in last.values())
         and all(len(_names_of(one, scale)) == 1 for one in last)
     ):
-        return [key for key, value in last.items() if value]
+        return [key for key, value in last.items() if _SAID[str(value).strip().casefold()]]
     return None
+
+
+_SAID = dict.fromkeys(("true", "yes", "1", "present"), True) | dict.fromkeys(("false", "no", "0", "absent"), False)
+"""Whether a name is in the list, as its value says."""
 
 
 def _own_lines(answer: str, scale: Scale, criterion: Criterion) -> str:
@@ -331,9 +353,12 @@ _BOX = re.compile(
 _POINT = re.compile(r"^[ \t>]*(?:[-*•+]|\d+[.)])[ \t]+(?P<name>[^\n]+)$")
 _ANSWERED = re.compile(
     r"^[ \t>*_•|-]*+(?P<name>[^\n:=|]{1,100}?)[*_ \t]*"
-    r"(?P<said>(?<=[:=|\s])[✓✔✅✗❌]|[:=|][*_ \t]*(?:yes|no|true|false|present|absent|[✓✔✅✗❌]))[.*_ \t|]*$",
+    r"(?P<said>(?<=[:=|\s])[✓✔✅✗❌]|[:=|][*_ \t]*(?:yes|no|true|false|present|absent|[✓✔✅✗❌](?=[^\n]*$)))"
+    r"[.*_ \t]*(?:(?<=[✓✔✅✗❌] )[^\n]*)?"
+    r"(?:\|[^\n]*)?$",
     re.IGNORECASE | re.MULTILINE,
 )
+_HEADER = re.compile(r"^[^\n]*\|[^\n]*\n(?=[ \t]*\|?[ \t]*:?-+[ \t]*[:|])", re.MULTILINE)
 _TICKED = frozenset({"x", "✓", "✔", "✅", "☑", "☒", "yes", "true", "present"})
 
 
@@ -344,34 +369,88 @@ def _listed(answer: str, scale: Listed, given: Any, *, is_json: bool) -> Label |
         return None
     names = given
     if given is None:
-        answer = NEXT_BOX.sub("\n", answer)
+        answer = _HEADER.sub("", NEXT_BOX.sub("\n", answer))
         boxes = [(one["in"] or one["sign"] or "", one["name"]) for one in _BOX.finditer(answer)]
         boxes = boxes or [(one["said"].strip(":=|*_ \t"), one["name"]) for one in _ANSWERED.finditer(answer)]
         lists = re.findall(r"\[[^\[\]]*\]", answer)
+        tagged = re.findall(
+            r"<(?:label|name|tag|topic|item|category|aspect|emotion)\w?>([^<>]*)</\w+>", answer, re.IGNORECASE
+        )
         if boxes:
             if any(not _names_of(name, scale) for _, name in boxes):
                 return None
             names = [name for box, name in boxes if box.strip().casefold() in _TICKED]
         else:
-            names = lists[-1] if lists else _last_points(answer, scale)
+            names = lists[-1] if lists else tagged if len(tagged) > 1 else _last_points(answer, scale)
+        if isinstance(names, str) and not lists:
+            said = (_read_names(_names_said(one), scale) for one in _said_places(answer, names))
+            label = next((one for one in said if one is not None), None)
+            return _read_names(_names_in_sentences(answer, scale), scale) if label is None else label
     if isinstance(names, str):
-        lead = _LIST_LEAD.match(names.strip())
-        if lead is not None and _WITHOUT.search(lead[0]):
-            return None
-        words = names.strip()[0 if lead is None else lead.end() :].strip(WRAPPING)
-        words = _LIST_TAIL.sub("", words)
-        if given is None and not lists and not re.search(r"\w", words):
-            return None  # nothing is said
-        said = (words, re.split(r"[;.–—:]\s|\s-\s", words, maxsplit=1)[0])
-        is_empty = any(_NONE.fullmatch(spoken(one)) for one in said)
-        names = [] if is_empty else re.split(r"\s*(?:[,;|>\n]|\band\b)\s*", _RANKED.sub(", ", words))
-    if not isinstance(names, list):
-        return None
-    if any(_EXCLUDED.search(str(one)) for one in names):
+        names = _names_said(names) if re.search(r"\w", names) else []
+    return _read_names(names, scale)
+
+
+def _read_names(names: Any, scale: Listed) -> Label | None:
+    """The label of a list of names; None if one of them is no name of the scale, or is said to be absent."""
+    if not isinstance(names, list) or any(_EXCLUDED.search(str(one)) for one in names):
         return None
     names = [_name_of_entry(one, scale) if isinstance(one, dict) else one for one in names]
     found = [_names_of(str(one), scale) for one in names if str(one).strip()]
     return None if any(len(one) != 1 for one in found) else scale.read([one[0] for one in found])
+
+
+def _names_said(line: str) -> list[str] | None:
+    """The names that a line lists; None if it says nothing, or what is not in the list."""
+    lead = _LIST_LEAD.match(line.strip())
+    if lead is not None and _WITHOUT.search(lead[0]):
+        return None
+    words = line.strip()[0 if lead is None else lead.end() :].strip(WRAPPING)
+    words = _BUT_NOT.sub("", words).strip(WRAPPING)
+    if not re.search(r"\w", words):
+        return None
+    said = (words, re.split(r"[;.–—:]\s|\s-\s", words, maxsplit=1)[0])
+    if any(_NONE.fullmatch(spoken(one)) for one in said):
+        return []
+    return re.split(r"\s*(?:[,;|>\n]|\band\b)\s*", _RANKED.sub(", ", words))
+
+
+def _said_places(answer: str, last: str) -> Iterator[str]:
+    """Where a reply can say its list in words: on the last line, the last one that is not about what is absent, or
+    after a colon in the last sentence."""
+    yield last
+    lines = [line for line in answer.strip().splitlines() if line.strip()]
+    while len(lines) > 1 and (lead := _LIST_LEAD.match(lines[-1].strip(" *_-"))) and _WITHOUT.search(lead[0]):
+        lines.pop()
+        yield BULLET.sub("", lines[-1])
+    sentence = re.split(r"(?<=[.!?])\s+", lines[-1])[-1]
+    name, _, said = sentence.partition(":")
+    if said and len(name) <= LONGEST_LINE and not _WITHOUT.search(name):
+        yield said
+
+
+def _names_in_sentences(answer: str, scale: Listed) -> list[Label] | None:
+    """The names of sentences that say only which of them are in the list, or not; None if one says anything else."""
+    names = [str(one) for one in scale.names]
+    answer = re.sub(
+        r"</?\w+>|\((?![^()]*\b(?:yes|no|not|absent|true|false|n/a)\b)[^()\n]*\)|\"[^\"\n]*\"|[*_#`]", " ", answer
+    )
+    found: list[str] = []
+    is_empty = False
+    for _, sentence in sentences_of(answer):
+        said = _BUT_NOT.sub("", _NOT_BUT.sub(" ", sentence.rstrip(" .!")))
+        named = list(mentions_of(said, names))
+        rest = _blank(said, [Statement(one.start(), one.end(), None) for one in named])
+        words = re.findall(r"[^\W\d_]+(?:'[^\W\d_]+)?|\d+", rest.casefold())
+        if named and not all(
+            _FILLING.fullmatch(one) or _WITHOUT.fullmatch(one) or one.endswith("n't") for one in words
+        ):
+            return None
+        is_only = all(_FILLING.fullmatch(one) or one in ("no", "none") for one in words)
+        is_empty |= is_only and not named and ("none" in words or ("no" in words and len(words) > 2))
+        found += [] if _WITHOUT.search(rest) else [one[0] for one in named]
+    labels = [label for one in dict.fromkeys(map(str.casefold, found)) for label in named_labels(scale.names, one)]
+    return labels if bool(labels) != is_empty else None
 
 
 def _name_of_entry(entry: dict[Any, Any], scale: Listed) -> str:
@@ -390,22 +469,27 @@ def _names_of(words: str, scale: Listed) -> list[Label]:
     return []
 
 
-_LIST_LEAD = re.compile(
-    r"[\w ]{0,30}[:=]|I (?:would )?(?:detect|see|find|identify|assign|choose|select|pick|tag)\b"
-    r"|(?:the|this) \w+ (?:only |mainly |mostly )?(?:mentions|discusses|covers|addresses|expresses|conveys|talks about"
-    r"|is about|touches on|deals with|refers to|comments on|uses|contains|includes|involves)(?: only)?\b"
-    r"|the (?:(?!wrong|missing|other)\w+ )?(?:topics?|labels?|categor(?:y|ies)|tags?|aspects?|themes?|emotions?)"
-    r"(?: (?:(?:that |which )?(?:the|this) \w+ (?:mentions|discusses|covers)|mentioned|discussed)(?: here)?)?"
-    r" (?:is|are)\b",
+_LIST_LEAD = re.compile(r"[\w ]{0,30}[:=]")
+"""What leads to a list in a line: ``Topics:``."""
+
+_KINDS = r"(?:label|categor(?:y|ie)|tag|flag|option|topic|aspect|theme|name|emotion|error|mistake|problem|issue)s?"
+_FILLING = re.compile(
+    rf"(?:an?|the|th[ei]se|those|this|that|it|they|there|some|do|does|i|of|to|and|on|as|with|at|by|in|here|is|are|was|were|be|been|only|just|also|both"
+    rf"|all|two|three|four|five|mainly|mostly|primarily|clearly|explicitly|best|so|thus|overall|would|should|can|could|i'd|{ITEM}s?"
+    rf"|{_KINDS}|(?:mention|discuss|cover|address|express|convey|contain|includ|involv|show|touch|appl|fit|select|pick"
+    r"|assign|choos|detect|identif|tag|label|classif|mark|flag|fil|us|deal|refer|comment|talk|occur|appear|feel)(?:e?s|y|ies|g?ed|ied|led)?"
+    r"|see|find|about|present|main|dominant|primary|under)"
+)
+"""Words of a sentence that says which names are in the list and nothing else: ``The review only mentions food``."""
+
+_NOT_BUT = re.compile(r"(?:\b(?:not|no)\b|n't\b)[^,;.]*?(?:,\s+(?:but|only|just|rather)|\s+but)\b", re.IGNORECASE)
+"""And before those that are: ``not food but price``."""
+
+_BUT_NOT = re.compile(
+    r"(?<=\w)(?:,?\s+(?:but|and)\s+(?:not|neither|nothing)|,\s+(?:not|nor)|,?\s+(?:rather\s+than|instead\s+of))\b.*$",
     re.IGNORECASE,
 )
-"""What leads to a list in a line: ``Topics:``, ``The review mentions``, ``The only topic is``."""
-
-_LIST_TAIL = re.compile(
-    r"^only (?=.+ (?:is|are)\b)| (?:is|are) (?:mentioned|discussed|covered|present|addressed)(?: (?:here|in .*))?$",
-    re.I,
-)
-"""What surrounds the names of a sentence: ``Only price is mentioned``."""
+"""What a sentence says of names that are not in the list: ``price, but not food``."""
 
 _RANKED = re.compile(
     r"(?<=[^,;\s])[.;]?\s+(?:main|primary|secondary|tertiary|minor|also|other)\s?\w{0,10}:\s*", re.IGNORECASE
@@ -413,10 +497,9 @@ _RANKED = re.compile(
 """Between the labels of a list by rank: ``Primary: billing. Secondary: delivery``."""
 
 _WITHOUT = re.compile(r"\b(?:not|no|without|missing|absent|excluded|rejected)\b|n't\b", re.IGNORECASE)
-_EXCLUDED = re.compile(r"[:–—(-]\s*(?:not|no|isn't|absent|missing|n/a)\b", re.IGNORECASE)
+_EXCLUDED = re.compile(r"[:–—(-][\s*]*(?:[❌✗✘✖]|not|no|isn't|absent|missing(?!\s+\w)|n/a)(?!\w)", re.IGNORECASE)
 """What a point says of a name that is not in the list: ``cost: not mentioned``."""
 
-_KINDS = r"(?:label|categor(?:y|ie)|tag|flag|option|topic|aspect|theme|name|emotion)s?"
 _NONE = re.compile(
     r"(?:(?:none(?: of (?:them|(?:these|those|the)(?: (?:above|listed|given|possible|named|\d|\w{3,5}))?"
     rf"(?: {_KINDS})?))?|no {_KINDS})"
@@ -524,8 +607,57 @@ def _read_text(text: str, finish: str) -> Reply:
     return Reply(label, None, reasoning) if label else Reply(None, EMPTY, reasoning)
 
 
-_STRUCK = re.compile(r"~~(?=\S)[^~\n]+~~")
-"""What Markdown strikes out."""
+_STRUCK = re.compile(
+    r"~~(?=\S)[^~\n]+~~|(?<=[:\s])[\w./]+\s*(?:→|->|=>|,|;|–|\()\s*(?:(?:now|then|later)\s+)?"
+    r"(?:revised|corrected|changed|lowered|raised|updated|adjusted|downgraded|upgraded)\s+(?:(?:down|up)\s+)?to\s+(?=\S)",
+    re.IGNORECASE,
+)
+"""What Markdown or words strike out: ``3 → revised to 2``."""
+
+_INLINE = re.compile(
+    r"<(?P<tag>b|strong|em|i|u|mark|span|font|p)\b[^<>]{0,80}>(?P<said>[^<>]*)</(?P=tag)>", re.IGNORECASE
+)
+_DECORATED = re.compile(
+    r"^[ \t]*[\u2728\u274e\U0001f300-\U0001faff]+[ \t]+(?=\w)|(?<=[\w.%])[ \t]+[\u2728\U0001f300-\U0001faff]+[ \t]*$",
+    re.MULTILINE,
+)
+_OPENED = re.compile(r"\s*[{(\[]\s*[\"']?\w+[\"']?\s*[:=][^\n]*[})\]]\s*$")
+_TAB = re.compile(r"^([^\t\n]{1,40}?)[ ]*\t+[ ]*([^\t\n]+)$", re.MULTILINE)
+
+
+def _laid_out(text: str, scale: Scale) -> str:
+    """A text without tags for bold and the like, emoji around lines, tabs between a name and its value, and columns of
+    what can be reached; ``is not`` in two words if that begins a label."""
+    if is_json(text):
+        return text
+    if "&lt;" in text:
+        text = text.replace("&lt;", "<").replace("&gt;", ">")
+    if _OPENED.match(text) and next(objects(text), None) is None:  # {score: 4; reason: good}
+        text = re.sub(r"[,;]\s*(?=[\"']?\w+[\"']?\s*[:=])", "\n", text.strip(" \n{}()[]"))
+        text = re.sub(r"^[\"']?(\w+)[\"']?\s*[:=]", r"\1:", text, flags=re.MULTILINE)
+    if "<" in text:
+        text = _INLINE.sub(lambda one: one["said"], text)
+    text = text if text.isascii() else _DECORATED.sub("", text)
+    if any(str(one).casefold().startswith("not ") for one in scale.categories or ()):
+        text = re.sub(r"\b(is|are|was|were|does|do)n't\b", r"\1 not", text)
+    if "|" in text:
+        text = _WITH_MAXIMUM.sub(lambda one: "\n".join(_without_maximum(one[0])), text)
+    return _TAB.sub(r"\1: \2", text) if "\t" in text else text
+
+
+_MAXIMUM = re.compile(r"\b(?:max|maximum|weight|possible)\b", re.IGNORECASE)
+_WITH_MAXIMUM = re.compile(
+    r"^[^\n]*\|[^\n]*\n[ \t]*\|?[ \t]*:?-+[ \t|:-]*\n[^\n]*\|[^\n]*(?:\n[^\n]*\|[^\n]*)*", re.MULTILINE
+)
+
+
+def _without_maximum(table: str) -> Iterator[str]:
+    """The rows of a table without the columns of what can be reached, ``Max``."""
+    rows = [line.split("|") for line in table.split("\n")]
+    drop = {at for at, name in enumerate(rows[0]) if _MAXIMUM.search(name)}
+    for row in rows:
+        yield "|".join(cell for at, cell in enumerate(row) if at not in drop)
+
 
 LONGEST = 32_000
 """Characters of a reply in which a label is looked for, unless all of it is one JSON object: some ten pages."""
@@ -583,13 +715,15 @@ _ITEM = (
 )
 _NEXT = re.compile(
     r"\n[^\w\n]{0,12}(?:human|user|instruction|system)\b[*_]{0,3}[ \t]*:"
+    r"|\n[ \t]{0,8}q(?:uestion)?[ \t]?:[^\n]{0,300}\n+[ \t]{0,8}a(?:nswer)?[ \t]?:"
     r"|\n[ \t]{0,8}#{2,6}[ \t]*(?:the[ \t]+)?(?:human|user|instruction|input|question)\b"
     r"|\n[ \t]{0,8}\[(?:the[ \t]+start[ \t]+of[ \t]+)?(?:human|user|system|assistant)\b[^\[\]\n]{0,40}\]"
     r"[ \t]*(?:\n|:|$)"
     rf"|\n(?:[ \t]{{0,8}}[-*_=]{{3,80}}[ \t]*\n\s{{0,8}})?[^\w\n]{{0,12}}{_ITEM}\s?#?\d+\b"
-    rf"|\n[ \t]{{0,8}}[-*_=]{{3,80}}[ \t]*\n\s{{0,8}}[^\w\n]{{0,12}}"
+    rf"|\n[ \t]{{0,8}}[-*_=#]{{3,80}}[ \t]*\n\s{{0,8}}[^\w\n]{{0,12}}"
     rf"(?:{_ITEM}\b|(?:student|customer|patient|speaker|q)\b[^\n:]{{0,9}}:)"
-    r"|(?P<weak>\n[ \t]*\n[*_]{0,3}(?:review|text|input|post|comment|tweet|sentence|item|question|premise"
+    rf"|(?P<weak>\n(?:[ \t]*\n)?[*_]{{0,3}}(?:(?!{_ITEM}\b)[^\W\d_]{{3,12}}\s#?\d{{1,4}}"
+    r"|review|text|input|query|post|comment|tweet|sentence|item|question|premise"
     r"|claim|passage|article|statement|essay|message|document|source|context|argument|ticket|e?mail|utterance|dialogue"
     r"|conversation|story|paragraph|abstract)[*_]{0,3}[ \t]*:)",
     re.IGNORECASE,
@@ -623,8 +757,9 @@ def _before_stop(text: str) -> str:
 
 
 _RECONSIDERED = re.compile(
-    r"\b(?:edit|update|correction|p\.?s)\b[^\n]{0,3}:|\b(?:actually|hmm+|wait|make\s+that|on\s+(?:reflection|(?:second|closer)\s+(?:thoughts?|reading|look))"
-    r"|(?<!would )(?<!could )(?<!might )(?<!to )(?:change|changing|revise|revising|raise|raising|lower|lowering)"
+    r"\b(?:edit|update|correction|p\.?s)\b[^\n]{0,3}:|\b(?:actually|hmm+|wait|hold\s+on|make\s+that|on\s+(?:reflection|(?:second|closer)\s+(?:thoughts?|reading|look))"
+    r"|(?:(?<!would )(?<!could )(?<!might )(?<!to )|(?<=going to ))"
+    r"(?:change|changing|revise|revising|raise|raising|lower|lowering)"
     r"\s+(?:it|that|this|my\s+\w+)\s+to)\b",
     re.IGNORECASE,
 )
@@ -656,12 +791,52 @@ def _reconsidered(answer: str, settled: Statement, scale: Scale) -> Statement:
             label = label_on_scale(last[0], scale)
             if label not in (None, settled.label) and _MAKES.search(answer[one.start() : one.end() + last.start()]):
                 return replace(settled, label=label)
+            if (
+                label is not None
+                and not words[: last.start()].strip(" ,:*_")
+                and re.match(r"[,.;!]\W", words[last.end() :] + " ")
+            ):
+                return replace(settled, label=label)  # actually no, it says
             ends = re.match(r"[.,;!)]*(?:$|\s+(?:then|instead|now|after all)\b|(?<=[.;!)])\s)", words[last.end() :])
             if label is not None and label != settled.label and ends:
                 is_end = not answer[one.end() + last.end() :].strip(WRAPPING) and len(words.split()) > 2
                 is_all = is_end and _CONCLUDES.search(words[: last.start()])
                 return replace(settled, label=label if is_all else DOUBTFUL)
+        rest = answer[one.end() :]
+        others = {label_on_scale(label, scale) for label in _named_instead(rest, scale)} - {None}
+        if others and settled.label not in others:
+            return replace(
+                settled, label=others.pop() if len(others) == 1 and _concludes(rest, scale) in others else DOUBTFUL
+            )
     return settled
+
+
+_OPENS_SENTENCE = re.compile(r"(?:[.!?]\s+)(yes|no|true|false)\b(?=[.,!:])", re.IGNORECASE)
+
+
+def _named_instead(rest: str, scale: Scale) -> list[str]:
+    """The labels that an afterthought names and does not deny; of yes and no, those that begin a sentence."""
+    options = [str(one) for one in scale.categories or ()]
+    if scale.numeric or scale.kind not in ("nominal", "ordinal") or not options:
+        return []
+    if is_answer(scale):
+        return _OPENS_SENTENCE.findall(rest)
+    return [
+        one[0]
+        for _, sentence in sentences_of(rest)
+        for one in mentions_of(sentence, options)
+        if not denies(sentence[: one.start()])
+    ]
+
+
+def _concludes(rest: str, scale: Scale) -> Label | None:
+    """The label that an afterthought states."""
+    if is_answer(scale):
+        return label_on_scale(_OPENS_SENTENCE.findall(rest)[-1], scale)
+    finders = (find_in_sentences, find_given, find_fitting, find_only_label, find_conclusion)
+    found = ([one.label for one in find(rest, scale) if one.decides] for find in finders)
+    label: Label | None = next((labels[-1] for labels in found if labels), None)
+    return label
 
 
 def _is_revised(found: Sequence[Statement], answer: str) -> bool:
@@ -678,11 +853,11 @@ def _settle(answer: str, scale: Scale, criterion: Criterion, *, cut_off: bool) -
     """The statement by which a reply is settled, unless an afterthought puts it in doubt."""
     settled = _settle_turn(answer, scale, criterion, cut_off=cut_off)
     withdrawn = None if is_json(answer) else next(reversed(list(_WITHDRAWN.finditer(answer))), None)
-    if settled is not None and withdrawn is not None and not criterion.is_one_of_several:
+    if withdrawn is not None and not criterion.is_one_of_several:
         after = _settle_turn(answer[withdrawn.end() :], scale, criterion, cut_off=cut_off)
         if after is not None and after.label is not None:
             return replace(after, at=after.at + withdrawn.end(), end=after.end + withdrawn.end())
-        if settled.at < withdrawn.start():
+        if settled is not None and settled.at < withdrawn.start():
             return replace(settled, label=DOUBTFUL)
     if settled is None or settled.label in (None, OF_OTHERS) or takes_any_word(scale):
         return settled
@@ -761,8 +936,8 @@ def _settling_statement(answer: str, scale: Scale, criterion: Criterion, *, cut_
     """
     objects_found = list(find_in_json(answer, scale, criterion))
     prose = _blank(answer, objects_found)
-    listed = find_probabilities(prose, scale)
-    prose = _blank(prose, listed)
+    listed = find_probabilities(prose, scale) or find_answered(prose, scale)
+    prose = _blank(_blank(prose, listed), find_rubric(prose, scale) + find_quotations(prose, scale), "·")
     places = CriterionPlaces(prose, scale, criterion) if criterion.is_one_of_several else None
     headings = []
     if places is not None:
@@ -807,7 +982,8 @@ def _settle_prose(
                 of_others += [one for one in found if one.label is OF_OTHERS and one.decides]
                 found = [one for one in found if one.label is not OF_OTHERS]
             if finder.is_sure:
-                sure += [one for one in found if one.decides]
+                forms = [one for one in sure if one.is_form and one.label not in (None, DOUBTFUL)]
+                sure += [one for one in found if one.decides and not _is_weaker(one, forms)]
             elif found:
                 return _agreement(found)
     sure.sort(key=lambda one: one.at)
@@ -818,11 +994,18 @@ def _settle_prose(
     return _last_of(sure, answer) if sure else of_others[-1] if of_others else None
 
 
-def _blank(text: str, statements: Sequence[Statement]) -> str:
-    """Return a text with spaces instead of statements."""
+def _is_weaker(one: Statement, forms: Sequence[Statement]) -> bool:
+    """Whether a statement is part of a form with a label, or a sentence in doubt next to one."""
+    return bool(forms and one.label is DOUBTFUL and not one.is_form) or any(
+        form.at <= one.at < form.end and one is not form for form in forms
+    )
+
+
+def _blank(text: str, statements: Sequence[Statement], sign: str = " ") -> str:
+    """Return a text with spaces, or another sign, instead of statements."""
     letters = list(text) if statements else []
     for one in statements:
-        letters[one.at : one.end] = " " * (one.end - one.at)
+        letters[one.at : one.end] = sign * (one.end - one.at)
     return "".join(letters) if statements else text
 
 

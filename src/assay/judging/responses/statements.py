@@ -28,6 +28,7 @@ from assay.judging.criteria import (
 from assay.judging.responses.label_words import (
     BULLET,
     DOUBTFUL,
+    ITEM,
     LONGEST_LINE,
     MOST_STATEMENTS,
     NEAR,
@@ -69,6 +70,8 @@ class Statement:
     label: Any
     decides: bool = True
     about: str = ""
+    is_form: bool = False
+    """Whether its form is that of a label and no sentence: ``Score: 3``, ``[[3]]``."""
     is_own: bool = False
 
 
@@ -112,12 +115,15 @@ _BRACES = re.compile(r"\{(?:[^{}]|\{(?:[^{}]|\{[^{}]*+\})*+\})*+\}")
 """An object that has objects in objects at most, as no JSON that a prompt requests has more."""
 
 _REPAIRS = (
+    (r"[“”]", '"'),
     (r"//[^\n\"]*|/\*[^\"]*?\*/", ""),
     (r"(?<=[\"\d\]}el])(\s+\"[\w ]+\"\s*:)", r",\1"),
     (r",\s*([,}\]])", r"\1"),
+    (r"(?<=[:\[,])(\s*)(True|False|None)\b", lambda one: one[1] + {"None": "null"}.get(one[2], one[2].lower())),
     (r"([{,]\s*)'([^'\n]*)'\s*:", r'\1"\2":'),
     (r"([{,]\s*)([A-Za-z_]\w*)\s*:", r'\1"\2":'),
-    (r":\s*'((?:[^'\n]|(?<=\w)'(?=\w))*)'\s*([,}])", r': "\1"\2'),
+    (r":\s*'((?:[^'\\\n]|\\.|(?<=\w)'(?=\w))*)'\s*([,}])", r': "\1"\2'),
+    (r"\\'", "'"),
     (r"(?<=\w )\"(?=\w)|(?<=[\w.!?])\"(?= \w)", r'\\"'),
 )
 """Return JSON for the usual deviations of models: comments, a missing or last comma, single quotes, bare keys."""
@@ -143,7 +149,7 @@ def find_in_json(text: str, scale: Scale, criterion: Criterion | None = None) ->
 
     An object with keys of other criteria and without the own one says nothing, unless it has the key ``label``.
     """
-    for at, end, value in _join_ranks(text, scale):
+    for at, end, value in (*_join_ranks(text, scale), *_tables(text), *_call(text)):
         value = arguments_of(value)
         if isinstance(value, dict):
             value = _first_of_ranks(value, scale)
@@ -153,7 +159,8 @@ def find_in_json(text: str, scale: Scale, criterion: Criterion | None = None) ->
             is_own = named and not (label is None and is_text)
             if not is_own:
                 label, named = (OF_OTHERS, True) if found.names_others else _object_label(value, scale)
-            yield Statement(at, end, label, named and not is_reported(text, at, end), is_own=is_own)
+            if label is not None or text[at] in "{[":
+                yield Statement(at, end, label, named and not is_reported(text, at, end), is_own=is_own)
 
 
 def _join_ranks(text: str, scale: Scale) -> Iterator[tuple[int, int, Any]]:
@@ -176,6 +183,41 @@ def _join_ranks(text: str, scale: Scale) -> Iterator[tuple[int, int, Any]]:
         if place is not None:
             ranked = [place] if isinstance(place[2], dict) and "rank" in place[2] else []
             yield from () if ranked else [place]
+
+
+_TABLE = re.compile(
+    r"^[ \t]*\|?(?P<names>[^\n|]+(?:\|[^\n|]+)+)\|?[ \t]*\n"
+    r"[ \t]*\|?[ \t]*:?-+:?[ \t]*(?:\|[ \t]*:?-+:?[ \t]*)+\|?[ \t]*\n"
+    r"[ \t]*\|?(?P<row>[^\n|]+(?:\|[^\n|]+)+)\|?[ \t]*$(?!\n[ \t]*\|?[^\n|]+\|)",
+    re.MULTILINE,
+)
+
+
+def _tables(text: str) -> Iterator[tuple[int, int, dict[str, str]]]:
+    """The tables of one row as objects: each cell under the name of its column."""
+    for one in _TABLE.finditer(text) if "|" in text else ():
+        names, cells = ([cell.strip(" \t*_`") for cell in one[part].split("|")] for part in ("names", "row"))
+        if len(names) == len(cells):
+            yield one.start(), one.end(), dict(zip(names, cells, strict=True))
+
+
+_CALL = re.compile(
+    r"\s*(?:<\|?\w+\|?>)?[^\w\n<]*(?:(?:tool_code|python)\s+)?(?:print\()?(?P<name>[\w.]+)\((?P<given>[^()]{1,500})\)+\W*(?:</?\|?\w+\|?>)?\W*"
+)
+_GIVEN = re.compile(r"\s*(?:(?P<name>\w+)\s*[=:]\s*)?(?P<value>\"[^\"]*\"|'[^']*'|[-+]?[\w.]+)\s*(?:,|$)")
+
+
+def _call(text: str) -> Iterator[tuple[int, int, dict[str, Any]]]:
+    """The arguments of a call of a function that is all of a reply, ``rate(score=3, why="short")``; one without a name
+    is the label."""
+    call = _CALL.fullmatch(text) if ")" in text[-60:] and len(text) < 2 * NEAR else None
+    if call is None or _LOOKS_UP.match(call["name"]):
+        return
+    found = list(_GIVEN.finditer(call["given"]))
+    if found and "".join(one[0] for one in found) == call["given"]:
+        truths = {"True": True, "False": False}
+        given = {one["name"] or "label": truths.get(one["value"], one["value"].strip("\"'")) for one in found}
+        yield 0, len(text), {k: v for k, v in given.items() if k.casefold() not in _INPUTS}
 
 
 def _first_of_ranks(found: dict[Any, Any], scale: Scale) -> dict[Any, Any]:
@@ -324,6 +366,9 @@ def _value_label(value: Any, scale: Scale) -> Any:
     return stated_label(value, scale)
 
 
+_TO_EARN = r"to\s+(?:earn|get|reach|achieve|deserve|merit|receive|be|become|score)\b"
+"""What leads to a label that is only wished for."""
+
 # -- marks -------------------------------------------------------------------------------------------
 
 _MARKS = (
@@ -331,8 +376,11 @@ _MARKS = (
     re.compile(r"\[\[\s*(?P<said>[^\[\]\n]{1,200}?)\s*\]\]"),
     re.compile(
         rf"<(?P<tag>(?:final_?)?(?:{'|'.join(LABEL_KEYS)}|evaluation|assessment))\b[^<>]*>"
-        r"\s*(?P<said>[^<>]{1,200}?)\s*</(?P=tag)>",
+        r"\s*(?P<said>[^<>\s][^<>]{0,199}?)\s*</?(?P=tag)\s*(?:>|$)",
         re.IGNORECASE,
+    ),
+    re.compile(
+        rf"<\w[^<>]*\b(?:{'|'.join(LABEL_KEYS)})\s*=\s*[\"'](?P<said>[^<>\"']{{1,200}})[\"'][^<>]*/?>", re.IGNORECASE
     ),
     re.compile(
         rf"<(?:[\w:]+:)?parameter(?:\s+name)?\s*=\s*[\"']?(?:final_?)?(?:{'|'.join(LABEL_KEYS)})[\"']?>"
@@ -343,16 +391,15 @@ _MARKS = (
         r"\[(?:RESULT|ANSWER|SCORE|RATING|LABEL|VERDICT|FINAL)\]\s*[:=]?\s*(?P<said>[^\s\[\]][^\n\[\]]{0,200})"
         r"|\[(?:RESULT|ANSWER|SCORE|RATING|LABEL|VERDICT|FINAL)\s*[:=]\s*(?P<inside>[^\n\[\]]{1,200})\]"
     ),
-    re.compile(r"^(?:<\|\w+\|>)?[^\w\n]*\w+\(\s*\w+\s*=\s*[\"'](?P<said>[^\"'\n]{1,200})[\"']\s*\)\]?\W*$"),
     re.compile(
-        r"^\s*<(?P<tag>(?!(?:\w*_)?(?:reason|think|expla|rationale|confidence|example|quote|text|comment|input|review|item))"
+        r"^\s*<(?P<tag>(?!(?:\w*_)?(?:reason|justif|think|expla|rationale|confidence|example|quote|text|comment|input|review|item))"
         r"\w{1,30})>\s*(?P<said>[^<>]{1,200}?)\s*</(?P=tag)>\s*$"
     ),
     re.compile(r"\\boxed\{\s*(?:\\[a-z]+\{\s*)*(?P<said>[^{}]{1,200}?)\}"),
 )
 
 
-_WISHED = re.compile(r"\b(?:an?|another|to\s+(?:reach|get|earn|achieve|deserve)(?:\s+an?)?)\s*$|\($", re.IGNORECASE)
+_WISHED = re.compile(rf"\b(?:an?|another|{_TO_EARN}[^.;:]{{0,30}})\s*$|\($", re.IGNORECASE)
 """What leads to a label that is not given, if another one is: ``[[7]] (an [[8]] with sources)``."""
 
 
@@ -371,6 +418,8 @@ def find_in_marks(text: str, scale: Scale) -> Iterator[Statement]:
     several = len(plainly) > 1
     for found in plainly or found_marks:
         said = found["said"] or found.group("inside")
+        if not said.strip():
+            continue
         tie = scale.kind == "preference" and said.casefold() == "c" and found[0].startswith("[[")
         label = 0 if tie else stated_label(said, scale)
         other = several and (_SUBJECT_OF.match(text, found.end()) or _MARK_IF.match(text, found.end()))
@@ -379,7 +428,8 @@ def find_in_marks(text: str, scale: Scale) -> Iterator[Statement]:
         heading = found[0].startswith("##") and label is None and not re.search(r"\d", said)
         about = _PART_OF_REPLY.search(clause_before(text, found.start()))
         decides = not heading and not is_reported(text, found.start(), found.end())
-        yield Statement(found.start(), found.end(), label, decides, "" if about is None else about[1].casefold())
+        part = "" if about is None else about[1].casefold()
+        yield Statement(found.start(), found.end(), label, decides, part, is_form=True)
 
 
 _PART_OF_REPLY = re.compile(
@@ -404,7 +454,7 @@ def _names_another_grade(before: str, label: Any, scale: Scale) -> bool:
 
 _NOUN = (
     rf"(?:label|answer|rating|score|verdict|choice|judge?ment|grade|category|class|classification|relation|decision"
-    rf"|preference|prediction|annotation|assessment|evaluation|result|overall|total|winner|edit|correction|update|revision|reflection|second\s+thoughts?|stars?|odd[\s-]one(?:[\s-]out)?"
+    rf"|preference|prediction|annotation|assessment|evaluation|(?:my|best)\s+(?:estimate|guess|bet)|result|overall|total|winner|edit|correction|update|revision|reflection|second\s+thoughts?|stars?|odd[\s-]one(?:[\s-]out)?"
     rf"|(?:better|preferred|best|closest|chosen|selected)\s+(?:one|fit|match|{THING})|{THING}\s+(?:chosen|selected)"
     r"|(?:my|final)\s+(?:pick|selection))"
 )
@@ -421,18 +471,19 @@ _STATED = re.compile(
     re.IGNORECASE,
 )
 _I_GIVE = re.compile(
-    r"\bI(?:'d|'ll|\s+would|\s+will|\s+therefore|\s+thus|\s+finally|\s+now|\s+have\s+to|\s+must"  # dialect: kept
-    r"|(?:\s+can)?\s+only|\s+(?:(?:most|very)\s+)?(?:likely|probably|certainly|definitely|rather|ultimately))*\s+"
+    r"\bI(?:'d|'ll|\s+would|\s+will)\s+call\s+(?:it|this|that)\b"  # dialect: kept
+    r"|\bI(?:'d|'ll|\s+would|\s+will|\s+therefore|\s+thus|\s+finally|\s+now|\s+have\s+to|\s+must"
+    r"|(?:\s+can)?\s+only|\s+(?:(?:most|very)\s+)?(?:likely|probably|certainly|definitely|rather|ultimately|slightly|strongly|clearly|still))*\s+"
     r"(?:rate|give|assign|award|grant|choose|pick|select|go\s+with|lean(?:\s+\w+){0,2}\s+towards?|label|classify|score"
     r"|grade|prefer|say|(?:settle|land|arrive|end\s+up)\s+(?:on|at)|vote\s+for|mark"
     r"|(?:put|place|peg|judge|evaluate|assess|estimate|categori[sz]e|tag|deem|describe|see)(?:\s+[\w'-]+){1,5}?\s+(?:as|at|around|near))\b"
-    rf"|\b(?:it|this|(?:this|the)\s+(?:one|review|essay|post|comment|pair|story|{THING}))\s+"
+    rf"|\b(?:it|this|(?:this|the)\s+(?:one|pair|{ITEM}))\s+"
     r"(?:deserves|gets|earns|merits|scores|warrants)\b"
     r"|^\W*(?:this|it)(?:\s+is|'s)\s+(?:(?!\b(?:not|no|never|hardly|far)\b)[^.\n]){1,60}?\s(?:that|which)\s+(?:deserves|gets|earns|merits|warrants)\b"
     r"|\bI(?:'m|\s+am)\s+(?:giving|assigning|awarding|rating|scoring|grading|going\s+with|calling)\b"
     r"|\bI(?:'ll|'m|'ve|\s+will|\s+am|\s+have|\s+therefore|\s+now)*\s+(?:chang|revis|rais|lower|adjust|correct|updat)(?:e|ed|ing)?"
     r"\s+(?:it|that|this|my\s+\w+)(?:\s+(?:up|down|from\s+\S+))?\s+to\b"
-    r"|(?<!would )(?<!could )(?<!might )(?<!not )(?<!to )\b"
+    r"|(?:(?<!would )(?<!could )(?<!might )(?<!not )(?<!to )|(?<=going to ))\b"
     r"(?:bring|drop|lower|reduce|pull|push|bump|raise|lift|knock)s?"
     r"\s+(?:it|that|this|(?:the|my)\s+\w+)(?:\s+(?:up|down))?\s+to\b"
     r"|\bon\s+(?:reflection|second\s+thoughts?),?\s+(?:it|this)\s+(?:is|should\s+be)\b"
@@ -497,7 +548,7 @@ _FORCED = re.compile(
 )
 """A condition that is none: ``If I had to choose, I would say``."""
 
-_TURNED = re.compile(r",\s*(?:but|so|hence|thus|therefore)\s+(?=[^,]*$)", re.IGNORECASE)
+_TURNED = re.compile(r"(?:,\s*|\s+(?=but))(?:but|so|hence|thus|therefore)\s+(?=[^,]*$)", re.IGNORECASE)
 """What ends a supposition: ``With sources I would give a 5, but I give``."""
 
 _DISMISSED = re.compile(
@@ -516,7 +567,7 @@ _EXAMPLE = re.compile(
 )
 
 _SUPPOSED = re.compile(
-    r"^\W*(?:(?:so|then|thus|hence|therefore|and|but)\s*,?\s+)?(?:if|unless|were|had|should)\b"
+    rf"^\W*(?:(?:so|then|thus|hence|therefore|and|but)\s*,?\s+)?(?:if|unless|were|had|should|(?:in\s+order\s+)?{_TO_EARN})\b"
     r"(?!\s+(?:I|we|forced|pressed|pushed|asked)\b)",
     re.IGNORECASE,
 )
@@ -548,7 +599,7 @@ def find_under_headings(text: str, scale: Scale) -> Iterator[Statement]:
             yield Statement(one.start(), one.end(), label)
 
 
-_TABLE_RULE = re.compile(r"[ \t]*\|?(?:[ \t]*:?-{2,}:?[ \t]*\|?)+[ \t]*(?:\n|$)")
+_TABLE_RULE = re.compile(r"[ \t]*\|?[ \t]*:?-+:?[ \t]*(?:\|[ \t]*:?-+:?[ \t]*)*\|?[ \t]*(?:\n|$)")
 """The line between the heading of a table and its rows."""
 
 
@@ -577,12 +628,21 @@ def find_in_sentences(text: str, scale: Scale) -> Iterator[Statement]:
         label = cells_label(rest, scale) if "|" in one[0] else None
         label = stated_label(rest, scale) if label is None else label
         negated = label is None and bool(_NEGATED.match(rest))
+        if negated and _label_at_end(before, scale) is not None:  # A partially correct grade is not justified.
+            continue
         lines = [text.find("\n", at) + 1 for at in (one.start(), one.end())]
         is_heading = "|" in one[0] + rest.lstrip()[:1] and any(_TABLE_RULE.match(text, at) for at in lines)
         short = bool(one["sure"]) and len(rest.split()) <= 3 and bool(rest.strip(WRAPPING)) and not is_heading
         off = bool(re.match(r"[\s*_\"'`]*[-+]?\d", rest)) and scale.numeric
         decides = label is not None or negated or short or off
-        yield Statement(one.start(), one.end(), label, decides, _subject(before, one["of"]) or _part(rest))
+        about = _subject(before, one["of"]) or _part(rest)
+        yield Statement(one.start(), one.end(), label, decides, about, is_form=bool(one["sure"]))
+
+
+def _label_at_end(words: str, scale: Scale) -> Label | None:
+    """The label with which words end: ``A partially correct``."""
+    last = _strip_quotes(words).split()[-_WORDS_OF_FIT:]
+    return next((one for n in range(len(last)) if (one := label_on_scale(" ".join(last[n:]), scale)) is not None), None)
 
 
 _IS = r"\s(?:lautet|beträgt|ist|est|es|è|é)\b"
@@ -592,7 +652,8 @@ _ABROAD = re.compile(
     r"|valutazione|etichetta|resposta|avaliação|nota)\b[*_]*(?:\s+(?:correct[ae]|corretta|richtige|final[ea]?))?"
     r"(?:\s+(?:para|de|für|pour|per|da|de[lst]t?[ae])\s+\w+(?:\s+\w+)?)?"
     rf"\s*{_IS}\s*:?\s*"
-    r"|(?:答案|评分|評分|分数|标签|答え|回答|評価|スコア)(?:是|为|為|は)\s*:?\s*|(?:정답|답변|답|점수)(?:은|는)\s*",
+    r"|(?:答案|评分|評分|分数|点数|得点|标签|答え|回答|評価|スコア)(?:是|为|為|は)\s*:?\s*|[这這该該此][^，。、,.!?\n不没沒非]{0,20}?(?:是|属于|屬於|为|為)\s*"
+    r"|この[^，。、,.!?\n]{1,20}は\s*|(?:정답|답변|답|점수)(?:은|는)\s*",
     re.IGNORECASE,
 )
 _IS_ABROAD = re.compile(_IS, re.IGNORECASE)
@@ -699,7 +760,7 @@ OTHER_THING = (
 
 _SEEMS = re.compile(
     r"(?<=\S)\s+(?:seems|feels|sounds|looks|is|would be)\s+(?:to be\s+)?(?:(?:the|a|most|about|quite|only|my)\s+)*"
-    r"(?:fair|right|appropriate|suitable|accurate|reasonable|fitting|justified|warranted|best|apt|correct|answer|choice|rating|score|verdict|fit)"
+    r"(?:(?:more|most)\s+(?:accurate|appropriate|fitting|suitable|likely)(?=\W*$|\s+because\b)|fair|right|appropriate|suitable|accurate|(?:most\s+)?likely\s+\w+|reasonable|fitting|justified|warranted|best|apt|correct|answer|choice|rating|score|verdict|fit)"
     rf"\b(?!\s*(?:,?\s*(?:but|if|only|unless|though|or)\b|\?)){OTHER_THING}"
     r"|(?<=\S)\s+(?:applies|fits)(?:\s+(?:best|here))?\W*(?:$|(?=because|since|as\b))"
     r"|(?<=\S)\s+(?:comes\s+closest|best\s+(?:describes|captures|matches|fits|reflects|summari[sz]es|represents)"
@@ -716,6 +777,8 @@ _UNSETTLED = re.compile(
 def find_fitting(text: str, scale: Scale) -> Iterator[Statement]:
     """ "Overall, 4 seems fair.": the label right before such words."""
     for one in list(_SEEMS.finditer(text))[-MOST_STATEMENTS:]:
+        if scale.kind == "preference" and " more " in one[0]:  # A is more accurate
+            continue
         before = clause_before(text, one.start())
         words = _strip_quotes(before).split()
         for number in range(min(_WORDS_OF_FIT, len(words)), 0, -1):
@@ -762,10 +825,70 @@ def find_probabilities(text: str, scale: Scale) -> list[Statement]:
     return [Statement(one.start(), one.end(), DOUBTFUL) for one in found]
 
 
+_MEANING = r"[*_`\"']{0,3}\s*(?:[:–—]|-(?=\s))\s*(?!(?:yes|no|true|false|none|present|absent)\b)[^\W\d]"
+_BETWEEN = re.compile(r"[\s,;.•*()|>-]*(?:\b(?:and|or)\b)?[\s,;.•*()|>-]*")
+
+
+def find_rubric(text: str, scale: Scale) -> list[Statement]:
+    """The labels of a list that says what each of them means, ``0 = irrelevant, 1 = related``: none is stated."""
+    if scale.kind not in ("nominal", "ordinal", "interval") or not (scale.numeric or scale.categories):
+        return []
+    names = r"\d+" if scale.numeric else "|".join(re.escape(str(one)) for one in scale.categories or ())
+    lines = rf"(?<![\w.])(?:{names})\s*=\s*[^\W\d][^,;\n.)]*|^[ \t>*•-]{{0,20}}(?:{names}){_MEANING}[^\n]*$"
+    runs: list[list[re.Match[str]]] = []
+    for one in re.finditer(lines, text, re.IGNORECASE | re.MULTILINE):
+        if runs and _BETWEEN.fullmatch(text, runs[-1][-1].end(), one.start()):
+            runs[-1].append(one)
+        else:
+            runs.append([one])
+    found = [Statement(run[0].start(), run[-1].end(), None) for run in runs if len(run) > 1]
+    begins, ends = [0, *(one.end for one in found)], [*(one.at for one in found), len(text)]
+    rest = "".join(text[at:end] for at, end in zip(begins, ends, strict=True))
+    return found if re.search(r"\w", rest) else []
+
+
+_QUOTED_LINE = re.compile(r"^[ \t]{0,3}>[ \t]+[^\n]+$", re.MULTILINE)
+_QUOTATION = re.compile(r"[\"“](?=\w)(?P<said>[^\"“”\n]{8,600}?)[.!?]?[\"”](?!\w)")
+
+
+def find_quotations(text: str, scale: Scale) -> list[Statement]:
+    """Longer quotations in sentences, and in lines if a label is outside of these: they are not the model's own."""
+    lines = list(_QUOTED_LINE.finditer(text)) if ">" in text else []
+    outside = _QUOTED_LINE.sub("", text) if lines else ""
+    is_outside = any(one.label is not None and one.decides for one in find_in_sentences(outside, scale))
+    return [Statement(one.start(), one.end(), None) for one in lines if is_outside] + [
+        Statement(one.start("said"), one.end("said"), None)
+        for one in (_QUOTATION.finditer(text) if '"' in text or "“" in text else ())
+        if len(one["said"].split()) > 3
+        and (before := clause_before(text, one.start())).strip()
+        and not _OWN_QUOTE.search(before + '"')
+        and label_on_scale(one["said"], scale) is None
+    ]
+
+
+_YES = frozenset({"yes", "true", "✓", "✔", "✅"})
+
+
+def find_answered(text: str, scale: Scale) -> list[Statement]:
+    """The only label that is answered with yes in a list of them, ``hate: no``, ``offensive: yes``."""
+    if scale.kind not in ("nominal", "ordinal") or scale.numeric or not scale.categories or is_answer(scale):
+        return []
+    names = "|".join(re.escape(str(one)) for one in sorted(scale.categories, key=lambda one: -len(str(one))))
+    rows = (
+        rf"^[ \t*_|>•-]{{0,20}}(?P<name>{names})[*_ \t]*[:=|–—-]+[*_ \t]*"
+        r"(?P<said>yes|no|true|false|[✓✔✅✗❌✘✖])(?!\w)[^\n]*$"
+    )
+    found = list(re.finditer(rows, text, re.IGNORECASE | re.MULTILINE))
+    if len({one["name"].casefold() for one in found}) < 2:
+        return []
+    chosen = {label_on_scale(one["name"], scale) for one in found if one["said"].casefold() in _YES}
+    return [Statement(found[0].start(), found[-1].end(), chosen.pop() if len(chosen) == 1 else DOUBTFUL)]
+
+
 def clause_before(text: str, at: int) -> str:
     """Return the text before a position in its own sentence."""
     line = text[max(0, at - NEAR) : at].rpartition("\n")[2]
-    return re.split(r"[.!?;]\s", line)[-1]
+    return re.split(r"[.!?;][\"”]?\s", line)[-1]
 
 
 def is_quoted(text: str, at: int) -> bool:
@@ -795,7 +918,7 @@ _OPPOSITE = re.compile(r"\b(?:loser|losing|worse|worst|weaker|weakest|inferior|r
 _NUMBERED = re.compile(r"^[\s#*]*(?P<number>\d+)[.)]\s+\S")
 _BARE_POINT = re.compile(r"\s*(?P<number>\d+)[.)]\s*$")
 _KEYED = re.compile(
-    r"^[ \t*_#>`|-]{0,20}(?:(?P<name>[^\W\d][^:：\n|*]{0,40})[*_`]*\s*(?:[:：|=→]|->)|(?P<asked>[^\W\d]\w+)\?)"
+    r"^[ \t*_#>`|-]{0,20}(?:(?P<name>[^\W\d][^:：\n|*]{0,40})[*_`]*\s*(?:[:：|=→≈]|->)|(?P<asked>[^\W\d]\w+)\?)"
     r"[*_`]*[ \t]*(?P<rest>\S[^\n]*)$",
     re.MULTILINE,
 )
@@ -856,7 +979,7 @@ def find_in_lines(text: str, scale: Scale) -> Iterator[Statement]:
     for place in (-1,) if is_heading else (0, -1)[: len(lines)]:
         line, found = lines[place], _NUMBERED.match(lines[place])
         listed = several and found is not None and (numbered or found["number"] == "1")
-        if listed or (several and len(line) > LONGEST_LINE):
+        if listed or (several and (len(line) > LONGEST_LINE or _ABOUT_SIDE.match(line))):
             continue
         label = stated_label(line, scale, line=True)
         if label is None and (place == -1 or not several):
@@ -876,7 +999,7 @@ def _last_sentence(line: str, scale: Scale) -> Any:
     if lead is not None and not (is_key or _ASIDE.search(lead[0]) or _OPPOSITE.search(lead[0])):
         parts[-1] = parts[-1][lead.end() :]
     found = [label_on_scale(BULLET.sub("", one), scale) for one in parts]
-    if found[-1] is None and not is_key and not scale.numeric:
+    if found[-1] is None and not is_key and not (scale.numeric and re.search(r"\d.*:", parts[-1])):
         found[-1] = _after_colon(parts[-1], scale)
     return one_label(found) if found[-1] is not None else None
 
@@ -927,11 +1050,14 @@ def find_in_keyed_lines(text: str, scale: Scale) -> Iterator[Statement]:
             _ASIDE.search(name)
             or ("(" in name and _LOOKS_UP.match(name))
             or re.search("[:=：]", rest)
-            or _OPPOSITE.search(name)
+            or (_OPPOSITE.search(name) and scale.kind != "preference")
         )
         if not aside and not is_reported(text, found.start("rest"), found.end()):
             label = stated_label(rest, scale, line=True)
             named = label_on_scale(name.rstrip("<>!~ "), scale) if scale.categories and not scale.numeric else None
+            opposite = _OPPOSITE.search(name)
+            if label not in (None, DOUBTFUL) and opposite:  # Worse answer: B
+                label = -label if opposite[0].casefold() not in ("not", "least") else DOUBTFUL
             if label is not None:
                 yield Statement(found.start(), found.start("rest"), label if named in (None, label) else DOUBTFUL)
 
@@ -948,6 +1074,9 @@ def find_bold_ending(text: str, scale: Scale) -> Iterator[Statement]:
             two = before is not None and other is not None and names_another(before[3] + found[2], other, scale)
             yield Statement(found.start(), found.end(), DOUBTFUL if two else label)
 
+
+_ABOUT_SIDE = re.compile(rf"[\s#>*_-]*{THING}\s+\(?[ABC\d]\)?[*_]*:[*_]*\s+\S", re.IGNORECASE)
+"""One of several lines that says something of a text: ``Response A: it begins with``."""
 
 _UNTICKED = re.compile(r"^\s*(?:[-*]\s*)?(?:\[\s?\]|\(\s?\)|[☐○◯⬜])")
 NEXT_BOX = re.compile(r"(?<=\S)[ \t]+(?=(?:\[[ xX✓✔✅]\]|\([ xX✓✔✅]\)|[☐☑☒○◯⬜●])\s+\S)")
