@@ -19,8 +19,15 @@ MOST_LINES = 40
 """Estimates in a summary."""
 
 
-ONE_CLUSTER = "a single cluster determines it; label items of more clusters"
-"""The reason for a missing interval of a coefficient of a level that only one cluster has."""
+INSTEAD_OF_STRATA = "Clusters are not possible with strata: use probabilities=... (--probabilities) in their place."
+"""The remedy if items of documents that were sampled in strata are dependent."""
+
+
+def one_unit(clusters: bool) -> str:
+    """Return the reason for a missing interval of a coefficient of a level that one labelled cluster or item has."""
+    if clusters:
+        return "a single cluster determines it; label items of more clusters"
+    return "a single labelled item determines it; label more items of this level"
 
 
 def too_few_clusters(number: int, least: int) -> str:

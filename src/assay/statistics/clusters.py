@@ -328,12 +328,15 @@ class ClusteredSum:
         The error is NaN if a part of the items is in a single cluster.
     parts : (clusters,) float
         The contribution of each cluster to the error.
+    even : float
+        The error if all items vary alike, as of a usual regression: from the variance of all residuals.
     """
 
     estimate: float
     error: float
     df: float
     parts: Floats
+    even: float = math.nan
 
     @classmethod
     def mean(cls, values: Floats, cluster: Ints) -> ClusteredSum:
@@ -395,17 +398,19 @@ class ClusteredSum:
             np.stack([by_cluster(each * column) for column in basis.T], axis=1) for each in (weight, np.ones(len(code)))
         )
         taken = (means**2).sum(axis=1)
+        free = max(len(values) - basis.shape[1], 1)
         if bool(((squares > FLAT * squares.sum()) & (squares <= taken * (1 + 1e-9))).any()):
             return cls(float(weight @ values), math.nan, math.nan, np.full(len(squares), math.nan))
         lever = _leverage(squares, taken)
         parts = by_cluster(weight * residual) * np.sqrt(lever)
         robust = float((parts**2).sum())
-        own = float((weight**2 * residual**2).sum()) * len(values) / max(len(values) - basis.shape[1], 1)
+        own = float((weight**2 * residual**2).sum()) * len(values) / free
         alike = float((total**2).sum() / squares.sum())
         within = min(max((robust / own - 1) / (alike - 1), 0.0), 1.0) if own > FLAT**2 and alike > 1 + 1e-9 else 0.0
         root = np.sqrt(lever)
         df = _freedom(total * root, squares * lever, means * root[:, None], ones, within)
-        return cls(float(weight @ values), math.sqrt(robust), max(df, 1.0), parts)
+        even = math.sqrt(float(squares.sum()) * float(residual @ residual) / free)
+        return cls(float(weight @ values), math.sqrt(robust), max(df, 1.0), parts, even)
 
     def p_lower(self) -> float:
         """The one-sided p-value of H0: the sum is not below 0; 1 without a standard error."""
