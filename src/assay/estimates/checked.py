@@ -14,7 +14,7 @@ from typing import Any, Literal
 
 import numpy as np
 import polars as pl
-from scipy.special import bdtrc, gammaln, stdtr
+from scipy.special import gammaln, stdtr
 
 from assay.data.annotations import Annotations, Answers, Repeats, digest_of_columns
 from assay.data.chunked.chunks import Chunks
@@ -27,7 +27,7 @@ from assay.estimates.difference import Checked, JudgeMean, sum_at
 from assay.estimation.resampling import gather
 from assay.estimation.result import Exclusion, fingerprint_with
 from assay.estimation.statistic import Bools, Floats, Ints
-from assay.statistics.clusters import LEAST_GROUPS, grouped_items
+from assay.statistics.clusters import LEAST_GROUPS, grouped_items, groups_without
 
 Population = Literal["infinite", "finite"]
 
@@ -646,20 +646,15 @@ def _check_column(checks: SpotChecks, column: pl.Series, name: str) -> list[Samp
 def _check_groups(checks: SpotChecks, code: Ints, name: str) -> list[SamplingCheck]:
     """Test whether the labelled items are in few of many groups, such as documents: whole groups were sampled.
 
-    Whether items of `LEAST_GROUPS` groups depend on one another is measured, but not of fewer. A group has no labelled
-    item with hypergeometric probability; their number has at most the tail of the binomial.
+    Whether items of `LEAST_GROUPS` groups depend on one another is measured, but not of fewer.
     """
-    if checks.cluster is not None or checks.stratum is not None or not (checks.weight == checks.weight[0]).all():
+    even = checks.stratum is None and (checks.weight == checks.weight[0]).all()
+    number, all_of = len(np.unique(code[checks.position])), int(code.max()) + 1
+    if checks.cluster is not None or not even or number >= LEAST_GROUPS:
         return []
-    size, n, n_all = np.bincount(code), checks.n, checks.n_all
-    rest = np.maximum(n_all - size, n)
-    none = np.exp(gammaln(rest + 1) + gammaln(n_all - n + 1) - gammaln(rest - n + 1) - gammaln(n_all + 1))
-    none = np.where(n_all - size < n, 0.0, none)
-    expected, number = float((1 - none).sum()), len(np.unique(code[checks.position]))
-    if number >= min(expected, LEAST_GROUPS):
-        return []
-    text = f"they have {number:,} of {len(size):,} values of '{name}', and a random sample about {expected:,.0f}"
-    return [SamplingCheck(2 * float(bdtrc(len(size) - number - 1, len(size), float(none.mean()))), text)]
+    expected, p = groups_without(code, checks.n, all_of - number)
+    text = f"they have {number:,} of {all_of:,} values of '{name}', and a random sample about {expected:,.0f}"
+    return [SamplingCheck(2 * p, text)]
 
 
 def _level(checks: SpotChecks, everywhere: Bools, here: Bools, template: str) -> SamplingCheck:

@@ -32,10 +32,10 @@ LEAST_CLUSTERS = 6
 FEW_CLUSTERS = 20
 """With fewer clusters a caution is printed: 95% intervals cover .91 to .95 of a level that three of twelve have."""
 
-FEW_FREE = 20
+FEW_FREE = 12
 """With fewer degrees of freedom an interval is at least that of equal variances: four labelled items of a level often
-have one label, and then no variance. Of intervals of a level with 2, 4, 6 and 10 of 60 labelled items, .07, .17, .13 and
-.08 are wrong without this rule, those of humans only .02, .31, .16 and .09 (share .2), and at most .04 with it."""
+have one label, and then no variance. Of intervals of a level with 2, 4, 6 and 10 of 60 labelled items, .07, .17, .13
+and .08 are wrong without this rule, of humans only .02, .31, .16 and .09 (share .2); with it at most .04."""
 
 MOST_LEVERAGE = 0.9
 """The largest leverage of a unit on λ, so that a unit that determines λ does not have an infinite residual."""
@@ -146,9 +146,8 @@ def corrected_coefficients(
         whole, _, own = three
         few = n_clusters is not None and n_clusters < LEAST_CLUSTERS
         if few or np.isnan([one.error for one in three]).any():
-            reason = words.one_unit(unit is not None)
-            if few:
-                reason = words.too_few_clusters(n_clusters or 0, LEAST_CLUSTERS)
+            of_one = words.one_unit(unit is not None)
+            reason = words.too_few_clusters(n_clusters or 0, LEAST_CLUSTERS) if few else of_one
             none = without_interval(own.estimate, reason)
             found.append(CorrectedCoefficient(name, none, none, whole.estimate, 0.0, None))
             continue
@@ -189,10 +188,7 @@ def _combined(
 
 
 def _estimate(value: float, errors: Sequence[tuple[float, float]], own: ClusteredSum, confidence: float) -> Estimate:
-    """A value with its t interval of the robust error and its degrees of freedom.
-
-    If human labels have few of them, it is the wider of this and the next interval, of equal variances.
-    """
+    """A value with its t interval: of the robust error, or of the larger one if human labels have few degrees."""
     known = errors[:1] if own.df >= FEW_FREE else errors
 
     def ends(level: float) -> tuple[float, float]:

@@ -54,7 +54,7 @@ from assay.reporting.tables import decimals, p_value
 from assay.statistics.clusters import dependence, grouped_items
 from assay.statistics.guard import Guard
 from assay.statistics.rogan_gladen import true_shares
-from assay.statistics.words import dependence_cautions, dependent_items
+from assay.statistics.words import INSTEAD_OF_STRATA, dependence_cautions, dependent_items
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -462,12 +462,10 @@ def _dependent_items(checks: SpotChecks, settings: EstimateSettings, errors: Seq
     if checks.stratum is None or settings.strata is None:
         return dependence_cautions(errors, checks.table, scattered)
     # Strata are no groups: what all items of a stratum share is no error.
-    mine = checks.stratum[checks.position]
-    size, apart = np.bincount(mine), [one.copy() for one in errors]
+    mine, apart = checks.stratum[checks.position], [one.copy() for one in errors]
     for one in apart:
-        here = one[checks.position]
-        one[checks.position] = here - (np.bincount(mine, here) / np.maximum(size, 1))[mine]
-    return tuple(f"{one} {words.INSTEAD_OF_STRATA}"
+        one[checks.position] -= (np.bincount(mine, one[checks.position]) / np.maximum(np.bincount(mine), 1))[mine]
+    return tuple(f"{one} {INSTEAD_OF_STRATA}"
                  for one in dependence_cautions(apart, checks.table, [*scattered, settings.strata]))  # fmt: skip
 
 

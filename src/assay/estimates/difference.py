@@ -370,8 +370,7 @@ class MeanSpread:
     bounds : (float, float) or None
         Ends of a share, or of a scale, whose interval is a score interval; None for a number.
     seen : float
-        Labelled items on the rarer side: the smaller of Σ of their means and Σ of 1 minus their means, each item by its
-        part in the sum of the squared weights.
+        Labelled items on the rarer side (Σ of their means, or of 1 minus these), each by its part of squared weights.
     own : float
         The human mean on the labelled items.
     between : float
@@ -406,12 +405,11 @@ class MeanSpread:
             return made
         low, high = bounds
         inside, w = (means - low) / (high - low), found.item_weights
-        # A label is seen on the items that determine the variance: of items of small weight it does not tell.
         part = len(w) * w**2 / max(float(w @ w), 1e-300)
         seen = float(min(part @ inside, part @ (1 - inside)))
         if score is None:
             value, number = np.unique(means, return_counts=True)
-            common = number.max() if len(means) else 0
+            common = number.max(initial=0)
             score = len(means) - common < FEW_OFF
             seen = min(seen, float(part[means != value[number.argmax()]].sum()) if len(means) else 0.0)
         design = len(w) * float(w @ w) / max(float(w.sum()) ** 2, 1e-300)
@@ -432,8 +430,7 @@ class MeanSpread:
         κ = n V / (p (1 − p)), κ' = (k κ + max(d, κ)) / (k + 1), with k labels on the rarer side and d = n Σw² / (Σw)²:
         for k = 0 and equal weights, κ' = 1, and the interval is Wilson's of n items. Of six methods only this one had
         the stated coverage in every cell with fewer than five expected labels (normal and t: .64 to .86). With strata
-        of the judge's label, 100 labelled of 1,000 and a share of .05, the coverage is .98, but .70 if k counts rare
-        labels of all strata alike.
+        of the judge's label, 100 labelled of 1,000 and a share of .05, the coverage is .98; with plain counts .70.
         """
         assert self.bounds is not None
         low, high = self.bounds

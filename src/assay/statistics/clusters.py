@@ -105,6 +105,29 @@ def grouped_items(items: pl.DataFrame | None, left_out: Sequence[str] = ()) -> M
     return found
 
 
+def groups_without(code: Ints, n: int, number: int) -> tuple[float, float]:
+    """Return the expected groups in a random sample of n items, and P(at least a number of groups are not in it).
+
+    A group is not in the sample with hypergeometric probability; the number of these groups has at most the tail of the
+    binomial, since groups take items from one another.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> expected, p = groups_without(np.repeat(np.arange(3), 2), 2, 2)
+    >>> round(expected, 6), round(p, 6)
+    (1.8, 0.352)
+    """
+    from scipy.special import bdtrc, gammaln
+
+    size, n_all = np.bincount(code), len(code)
+    rest = np.maximum(n_all - size, n)
+    none = np.exp(gammaln(rest + 1) + gammaln(n_all - n + 1) - gammaln(rest - n + 1) - gammaln(n_all + 1))
+    none = np.where(n_all - size < n, 0.0, none)
+    p = float(bdtrc(number - 1, len(size), float(none.mean()))) if number > 0 else 1.0
+    return float((1 - none).sum()), p
+
+
 def item_columns(labels: Annotations) -> pl.DataFrame:
     """Return the items with the columns in which groups of them are sought.
 
