@@ -33,6 +33,9 @@ LARGE_EFFECT = 1.2
 CHANCE = 0.05
 """Probability up to which an effect of groups of items is not one of chance; for all item columns together."""
 
+BATCHES = (10, 30, 100)
+"""Consecutive labels that are examined together: labels of one document, and of one day."""
+
 FLAT = 1e-12
 """Variances up to this are rounding."""
 
@@ -168,6 +171,20 @@ def dependence(parts: Floats, items: pl.DataFrame, left_out: Sequence[str] = ())
         best = largest_effect(each, max(len(each), 1) * len(rows))
         found += [best] if best is not None and best.design >= LARGE_EFFECT else []
     return max(found, key=lambda effect: effect.design, default=None)
+
+
+def consecutive_effect(values: Floats) -> DocumentEffect | None:
+    """Return the effect of batches of consecutive labels, if it is large and not one of chance; else None.
+
+    Parameters
+    ----------
+    values : (labels,) float
+        In the order of the labels.
+    """
+    sizes = [size for size in BATCHES if len(values) >= LEAST_GROUPS * size]
+    part = values - values.mean() if sizes else values
+    best = largest_effect([DocumentEffect.of(part, np.arange(len(part)) // size, "") for size in sizes], len(sizes))
+    return best if best is not None and best.design >= LARGE_EFFECT else None
 
 
 def _groups_of(items: pl.DataFrame, left_out: Sequence[str]) -> Mapping[str, Ints]:
