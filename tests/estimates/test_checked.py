@@ -358,7 +358,7 @@ def test_weights_clusters_and_strata_have_their_own_error():
     units = np.array([2.5, 1, 2]) / 4
     assert found.p == pytest.approx(3 * 2 * stats.t.sf(units.sum() / math.sqrt(units @ units), 2))
     (found,) = column_checks(*x, stratum=np.array([0, 1, 0, 1, 1, 1, 1, 1]))
-    within = np.array([0.75, -0.75, -0.5, 0.5]) / 4
+    within = np.array([0.75, -0.75, -0.5, 0.5]) / 4 * math.sqrt(2)  # two items a stratum: one degree
     assert found.p == pytest.approx(3 * 2 * stats.t.sf(5.5 / 4 / math.sqrt(within @ within), 3))
     # Equal to the mean of all: no error by the weights, and no check.
     assert column_checks(0, 1, 0, 0, -1, 2, 0, -2, weight=np.array([1.0, 1, 2, 4])) == []

@@ -292,3 +292,39 @@ def test_slices_of_a_number_with_more_values_than_labelled_items_are_refused() -
         assay.estimate(labels, "gpt", by="item")
     assert assay.estimate(labels, "gpt", target="coefficients", regress=["length"]).table.height == 2
     assert assay.estimate(labels, "gpt", by="document").table["slice"].n_unique() == 40
+
+
+def one_level(n_level: int, yes: int = 0) -> Annotations:
+    """400 items, 40 of level z; 60 are labelled, n_level of them of level z, of which some are yes."""
+    rng = np.random.default_rng(8)
+    names, level = [f"i{i:03d}" for i in range(400)], np.arange(400) < 40
+    judged = np.where(level, rng.random(400) < 0.3, rng.random(400) < 0.4)
+    chosen = [*range(n_level), *range(40, 100 - n_level)]
+    human = {i: k < yes if i < 40 else k % 5 < 2 for k, i in enumerate(chosen)}
+    rows = [(name, "gpt", "yes" if one else "no") for name, one in zip(names, judged, strict=True)]
+    rows += [(names[i], "ann", "yes" if one else "no") for i, one in human.items()]
+    frame = pl.DataFrame(rows, schema=["item", "annotator", "label"], orient="row")
+    items = pl.DataFrame({"item": names, "kind": ["z" if one else "a" for one in level]})
+    return Annotations.from_frame(frame, judges=["gpt"], scale=assay.Nominal(["no", "yes"]), items=items)
+
+
+OF_LEVEL: dict[str, Any] = {"target": "coefficients", "regress": ["kind"], "sampling": "trust"}
+
+
+def test_a_level_whose_few_labels_are_equal_has_the_variance_of_all_items() -> None:
+    """Four labelled items of a level, all no: their own variance is 0, and the interval would be too narrow."""
+    found = assay.estimate(one_level(4), "gpt", **OF_LEVEL).table.filter(quantity="kind = z").row(0, named=True)
+    y = np.array([0.0] * 4 + [float(k % 5 < 2) for k in range(4, 60)])
+    z = np.arange(60) < 4
+    rest = np.where(z, y - y[z].mean(), y - y[~z].mean())
+    half = stats.t.ppf(0.975, 58) * np.sqrt(rest @ rest / 58 * (1 / 4 + 1 / 56))
+    assert found["humans_only"] == pytest.approx(-y[~z].mean())
+    assert found["humans_only_high"] - found["humans_only"] == pytest.approx(half)
+    assert found["low"] < 0 < found["high"]
+
+
+def test_a_level_with_one_labelled_item_has_no_interval() -> None:
+    found = assay.estimate(one_level(1), "gpt", **OF_LEVEL)
+    row = found.table.filter(quantity="kind = z").row(0, named=True)
+    assert math.isnan(row["low"])
+    assert row["reason"] == "a single labelled item determines it; label more items of this level"

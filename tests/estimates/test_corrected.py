@@ -1072,3 +1072,42 @@ def test_mean_of_two_labels_is_share_of_three_is_number():
     number = row("interval:0-1", [0.0, 1.0] * 10)  # two of many numbers
     assert number != pytest.approx(share, abs=1e-3)
     assert row("0-2", [0, 2] * 10) == pytest.approx([2 * one for one in number])
+
+
+def test_rare_labels_of_a_small_stratum_do_not_narrow_the_interval() -> None:
+    """No yes among 50 labelled of 950 items: their share can be up to .06, whatever is known of the other 50 items."""
+    rows = [(f"i{i}", "gpt", "yes" if i >= 950 else "no") for i in range(1000)]
+    rows += [(f"i{i}", "ann", "no") for i in range(0, 950, 19)] + [
+        (f"i{i}", "ann", "yes" if i % 3 else "no") for i in range(950, 1000)
+    ]
+    frame = pl.DataFrame(rows, schema=["item", "annotator", "label"], orient="row")
+    items = pl.DataFrame({"item": [f"i{i}" for i in range(1000)], "part": ["ab"[i >= 950] for i in range(1000)]})
+    labels = assay.read(frame, items=items, judges=["gpt"], scale="nominal:no,yes")
+    row = (
+        assay.estimate(labels, "gpt", strata="part")
+        .table.filter(pl.col("quantity").str.contains("yes"))
+        .row(0, named=True)
+    )
+    assert row["estimate"] == pytest.approx(0.05 * 33 / 50)
+    assert row["high"] > 0.05 * 33 / 50 + 0.95 * 0.04
+
+
+@pytest.mark.simulation
+def test_shares_of_items_in_strata_of_the_judge_have_coverage() -> None:
+    """A share of .05, 100 labelled of 1,000 items, half of them of each label of the judge: .98, and .70 if rare labels
+    of the small stratum count as those of the large one."""
+    covered = []
+    for seed in range(100):
+        rng = np.random.default_rng([seed, 12])
+        truth = rng.random(1000) < 0.05
+        judged = np.where(rng.random(1000) < 0.6, truth, rng.random(1000) < 0.05)
+        chosen = np.concatenate([rng.permutation(np.flatnonzero(judged == k))[:50] for k in (False, True)])
+        rows = [(f"i{i}", "gpt", "yes" if judged[i] else "no") for i in range(1000)]
+        rows += [(f"i{i}", "ann", "yes" if truth[i] else "no") for i in chosen]
+        frame = pl.DataFrame(rows, schema=["item", "annotator", "label"], orient="row")
+        items = pl.DataFrame({"item": [f"i{i}" for i in range(1000)], "part": [f"p{k:d}" for k in judged]})
+        labels = assay.read(frame, items=items, judges=["gpt"], scale="nominal:no,yes")
+        found = assay.estimate(labels, "gpt", strata="part", sampling="trust")
+        row = found.table.filter(pl.col("quantity").str.contains("yes")).row(0, named=True)
+        covered.append(row["low"] <= 0.05 <= row["high"])
+    assert 0.92 <= np.mean(covered) <= 1

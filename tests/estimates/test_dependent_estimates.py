@@ -9,7 +9,7 @@ import polars as pl
 import pytest
 
 import assay
-from assay.errors import DataError
+from assay.errors import DataError, DesignError
 
 ASKED: dict[str, dict[str, Any]] = {
     "mean": {},
@@ -134,3 +134,61 @@ def test_columns_of_a_judge_alone_are_cautioned() -> None:
     assert said(assay.monitor(judge_alone("a", 3, 0.0), order="time", baseline=300)) == []
     assert len(said(assay.drift(judge_alone("a", 1, 1.5), judge_alone("b", 2, 1.5)))) == 1
     assert said(assay.drift(judge_alone("a", 3, 0.0), judge_alone("b", 4, 0.0))) == []
+
+
+def few_documents(n_whole: int) -> assay.Annotations:
+    """600 items of 60 documents in random order, in two strata; whole documents are labelled, or 40% of the items."""
+    rng, n = np.random.default_rng(5), 600
+    document = rng.permutation(n) % 60
+    judged = rng.normal(0, 1, 60)[document] + rng.normal(0, 1, n)
+    labelled = document < n_whole if n_whole else rng.random(n) < 0.4
+    label = [np.clip(np.rint(3 * one + 20), 0, 40) for one in (judged, judged + rng.normal(0, 1.5, 60)[document])]
+    rows = [(f"x{i}", who, float(label[k][i])) for k, who in enumerate(("gpt", "ann")) for i in range(n)
+            if not k or labelled[i]]  # fmt: skip
+    items = pl.DataFrame({
+        "item": [f"x{i}" for i in range(n)], "document": [f"d{k}" for k in document],
+        "part": ["ab"[k] for k in rng.integers(0, 2, n)], "chance": [0.4] * n,
+    })  # fmt: skip
+    frame = pl.DataFrame(rows, schema=["item", "annotator", "label"], orient="row")
+    return assay.read(frame, items=items, judges=["gpt"], scale="interval:0-40")
+
+
+def test_labelled_items_of_few_of_many_documents_are_not_a_random_sample() -> None:
+    """Whether items of fewer than ten documents depend on one another cannot be measured: without clusters an interval
+    of items of six of 60 documents covers .63."""
+    with pytest.raises(DesignError, match="they have 6 of 60 values of 'document', and a random sample about 39"):
+        assay.estimate(few_documents(6), "gpt")
+    assert assay.estimate(few_documents(6), "gpt", clusters="document").cautions == ()
+
+
+def test_items_of_documents_in_strata_have_a_caution() -> None:
+    """Items sampled in strata, of documents whose items are dependent: the interval of a mean covers .75."""
+    labels = few_documents(0)
+    (caution,) = said(assay.estimate(labels, "gpt", strata="part"))
+    assert "items share 60 values of “document”; design effect" in caution
+    assert caution.endswith(
+        "Set clusters='document' (--clusters document). Clusters are not possible with strata: use probabilities=... "
+        "(--probabilities) in their place."
+    )
+    assert said(assay.estimate(labels, "gpt", probabilities="chance", clusters="document")) == []
+
+
+def test_plans_have_a_caution_about_a_pilot_of_documents() -> None:
+    """A planned half-width of .06 from such a pilot was .09 with the clusters of the estimate."""
+    found = assay.plan.labels(pilot=few_documents(12), half_width=0.5)
+    (caution,) = found.cautions
+    assert caution.startswith(
+        "120 items of the pilot share 12 values of “document”, and the plan is for independent items"
+    )
+    assert "times as many are required (design effect)" in caution
+    (unlike,) = assay.plan.labels(pilot=few_documents(4), half_width=0.5).cautions
+    assert "the 40 labelled items of the pilot are not a random sample of the 600: they have 4 of 60 values" in unlike
+    assert assay.plan.labels(pilot=documents(1, 0.0, whole=False), half_width=0.5).cautions == ()
+    rng = np.random.default_rng(4)
+    document = np.arange(90) % 15
+    label = rng.normal(0, 1, 15)[document] + rng.normal(0, 0.5, (3, 90))
+    frame = pl.DataFrame([(f"x{i}", f"m{j}", float(label[j, i])) for i in range(90) for j in range(3)],
+                         schema=["item", "annotator", "label"], orient="row")  # fmt: skip
+    items = pl.DataFrame({"item": [f"x{i}" for i in range(90)], "document": [f"d{k}" for k in document]})
+    budget = assay.plan.budget(assay.read(frame, items=items, judges=["m0", "m1", "m2"], scale="interval"), 50)
+    assert budget.cautions[0].startswith("90 items of the pilot share 15 values of “document”")

@@ -27,6 +27,7 @@ from assay.estimates.difference import Checked, JudgeMean, sum_at
 from assay.estimation.resampling import gather
 from assay.estimation.result import Exclusion, fingerprint_with
 from assay.estimation.statistic import Bools, Floats, Ints
+from assay.statistics.clusters import LEAST_GROUPS, grouped_items, groups_without
 
 Population = Literal["infinite", "finite"]
 
@@ -539,6 +540,8 @@ def sampling_checks(
             for name in items.columns[1:]:
                 if name not in skip:
                     found += _check_column(known, items[name], name)
+            for name, code in grouped_items(items, [one for one in skip if one]).items() if by_order else ():
+                found += _check_groups(known, code, name)
     tested = [one for one in (*found, *order) if math.isfinite(one.p)]
     if len(order) > 1:  # two tests of one thing: the first is easier to understand
         tested.remove(order[1] if order[0].p * len(tested) < REFUSED or order[0].p <= order[1].p else order[0])
@@ -640,6 +643,20 @@ def _check_column(checks: SpotChecks, column: pl.Series, name: str) -> list[Samp
     return found
 
 
+def _check_groups(checks: SpotChecks, code: Ints, name: str) -> list[SamplingCheck]:
+    """Test whether the labelled items are in few of many groups, such as documents: whole groups were sampled.
+
+    Whether items of `LEAST_GROUPS` groups depend on one another is measured, but not of fewer.
+    """
+    even = checks.stratum is None and (checks.weight == checks.weight[0]).all()
+    number, all_of = len(np.unique(code[checks.position])), int(code.max()) + 1
+    if checks.cluster is not None or not even or number >= LEAST_GROUPS:
+        return []
+    expected, p = groups_without(code, checks.n, all_of - number)
+    text = f"they have {number:,} of {all_of:,} values of '{name}', and a random sample about {expected:,.0f}"
+    return [SamplingCheck(2 * p, text)]
+
+
 def _level(checks: SpotChecks, everywhere: Bools, here: Bools, template: str) -> SamplingCheck:
     """Test the share of a level: the exact hypergeometric tail if items were sampled with equal probabilities."""
     count = float(everywhere.sum() if checks.counts is None else checks.counts[everywhere].sum())
@@ -691,7 +708,8 @@ def _measure_shift(checks: SpotChecks, off: Floats, variance: float, text: str) 
         each = sum_at(checks.cluster[checks.position], each)
     if checks.stratum is not None:
         h = checks.stratum[checks.position]
-        each = each - (sum_at(h, each) / np.maximum(np.bincount(h), 1))[h]
+        size = np.bincount(h)[h]
+        each = (each - (sum_at(h, each) / np.maximum(np.bincount(h), 1))[h]) * np.sqrt(size / np.maximum(size - 1, 1))
     even = (checks.weight == checks.weight[0]).all() and checks.cluster is None and checks.stratum is None
     error = math.sqrt(variance / checks.n * (1 - checks.n / checks.n_all) if even else float(each @ each))
     if error <= 1e-9 * math.sqrt(variance):  # equal by the weights, up to rounding

@@ -54,7 +54,7 @@ from assay.reporting.tables import decimals, p_value
 from assay.statistics.clusters import dependence, grouped_items
 from assay.statistics.guard import Guard
 from assay.statistics.rogan_gladen import true_shares
-from assay.statistics.words import dependence_cautions, dependent_items
+from assay.statistics.words import INSTEAD_OF_STRATA, dependence_cautions, dependent_items
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -450,7 +450,7 @@ def _cluster_cautions(checks: SpotChecks, settings: EstimateSettings) -> list[st
 
 def _dependent_items(checks: SpotChecks, settings: EstimateSettings, errors: Sequence[Floats]) -> tuple[str, ...]:
     """A caution if items, or sources, depend on one another within documents that are not named as clusters."""
-    if checks.cluster is not None or checks.stratum is not None or checks.table is None or checks.n < 2:
+    if checks.cluster is not None or checks.table is None or checks.n < 2:
         return ()
     if settings.contrast is not None and settings.sources is not None:
         return _dependent_sources(checks, settings.contrast, settings.sources)
@@ -459,7 +459,14 @@ def _dependent_items(checks: SpotChecks, settings: EstimateSettings, errors: Seq
         # Items that are sampled across documents are independent, for a mean of these items.
         each = {name: replace(checks, cluster=code) for name, code in grouped_items(checks.table.items).items()}
         scattered = ["", *(name for name, one in each.items() if one.drawn("finite").scattered)]
-    return dependence_cautions(errors, checks.table, scattered)
+    if checks.stratum is None or settings.strata is None:
+        return dependence_cautions(errors, checks.table, scattered)
+    # Strata are no groups: what all items of a stratum share is no error.
+    mine, apart = checks.stratum[checks.position], [one.copy() for one in errors]
+    for one in apart:
+        one[checks.position] -= (np.bincount(mine, one[checks.position]) / np.maximum(np.bincount(mine), 1))[mine]
+    return tuple(f"{one} {INSTEAD_OF_STRATA}"
+                 for one in dependence_cautions(apart, checks.table, [*scattered, settings.strata]))  # fmt: skip
 
 
 def _dependent_sources(checks: SpotChecks, contrast: str, sources: str) -> tuple[str, ...]:

@@ -19,8 +19,10 @@ MOST_LINES = 40
 """Estimates in a summary."""
 
 
-ONE_CLUSTER = "a single cluster determines it; label items of more clusters"
-"""The reason for a missing interval of a coefficient of a level that only one cluster has."""
+def one_unit(clusters: bool) -> str:
+    """Return the reason for a missing interval of a coefficient of a level that one labelled cluster or item has."""
+    one, more = ("cluster", "items of more clusters") if clusters else ("labelled item", "more items of this level")
+    return f"a single {one} determines it; label {more}"
 
 
 def too_few_clusters(number: int, least: int) -> str:
@@ -418,6 +420,14 @@ def plan_lines(found: Any) -> list[str]:
         )
         lines.append(f"Neyman allocation of the items to label: {shares} (more items if human labels vary more).")
     return lines
+
+
+def pilot_sample(checks: Any, found: str) -> str:
+    """Return the caution about a pilot whose labelled items differ from all items."""
+    return (
+        f"it is likely that the {checks.n:,} labelled items of the pilot are not a random sample of the "
+        f"{checks.n_all:,}: {found}. The plan is for a random sample."
+    )
 
 
 def _goal(settings: Any) -> str:

@@ -33,6 +33,9 @@ LARGE_EFFECT = 1.2
 CHANCE = 0.05
 """Probability up to which an effect of groups of items is not one of chance; for all item columns together."""
 
+BATCHES = (10, 30, 100)
+"""Consecutive labels that are examined together: labels of one document, and of one day."""
+
 FLAT = 1e-12
 """Variances up to this are rounding."""
 
@@ -105,6 +108,29 @@ def grouped_items(items: pl.DataFrame | None, left_out: Sequence[str] = ()) -> M
     return found
 
 
+def groups_without(code: Ints, n: int, number: int) -> tuple[float, float]:
+    """Return the expected groups in a random sample of n items, and P(at least a number of groups are not in it).
+
+    A group is not in the sample with hypergeometric probability; the number of these groups has at most the tail of the
+    binomial, since groups take items from one another.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> expected, p = groups_without(np.repeat(np.arange(3), 2), 2, 2)
+    >>> round(expected, 6), round(p, 6)
+    (1.8, 0.352)
+    """
+    from scipy.special import bdtrc, gammaln
+
+    size, n_all = np.bincount(code), len(code)
+    rest = np.maximum(n_all - size, n)
+    none = np.exp(gammaln(rest + 1) + gammaln(n_all - n + 1) - gammaln(rest - n + 1) - gammaln(n_all + 1))
+    none = np.where(n_all - size < n, 0.0, none)
+    p = float(bdtrc(number - 1, len(size), float(none.mean()))) if number > 0 else 1.0
+    return float((1 - none).sum()), p
+
+
 def item_columns(labels: Annotations) -> pl.DataFrame:
     """Return the items with the columns in which groups of them are sought.
 
@@ -145,6 +171,20 @@ def dependence(parts: Floats, items: pl.DataFrame, left_out: Sequence[str] = ())
         best = largest_effect(each, max(len(each), 1) * len(rows))
         found += [best] if best is not None and best.design >= LARGE_EFFECT else []
     return max(found, key=lambda effect: effect.design, default=None)
+
+
+def consecutive_effect(values: Floats) -> DocumentEffect | None:
+    """Return the effect of batches of consecutive labels, if it is large and not one of chance; else None.
+
+    Parameters
+    ----------
+    values : (labels,) float
+        In the order of the labels.
+    """
+    sizes = [size for size in BATCHES if len(values) >= LEAST_GROUPS * size]
+    part = values - values.mean() if sizes else values
+    best = largest_effect([DocumentEffect.of(part, np.arange(len(part)) // size, "") for size in sizes], len(sizes))
+    return best if best is not None and best.design >= LARGE_EFFECT else None
 
 
 def _groups_of(items: pl.DataFrame, left_out: Sequence[str]) -> Mapping[str, Ints]:
@@ -328,12 +368,15 @@ class ClusteredSum:
         The error is NaN if a part of the items is in a single cluster.
     parts : (clusters,) float
         The contribution of each cluster to the error.
+    even : float
+        The error if all items vary alike, as of a usual regression: from the variance of all residuals.
     """
 
     estimate: float
     error: float
     df: float
     parts: Floats
+    even: float = math.nan
 
     @classmethod
     def mean(cls, values: Floats, cluster: Ints) -> ClusteredSum:
@@ -395,17 +438,19 @@ class ClusteredSum:
             np.stack([by_cluster(each * column) for column in basis.T], axis=1) for each in (weight, np.ones(len(code)))
         )
         taken = (means**2).sum(axis=1)
+        free = max(len(values) - basis.shape[1], 1)
         if bool(((squares > FLAT * squares.sum()) & (squares <= taken * (1 + 1e-9))).any()):
             return cls(float(weight @ values), math.nan, math.nan, np.full(len(squares), math.nan))
         lever = _leverage(squares, taken)
         parts = by_cluster(weight * residual) * np.sqrt(lever)
         robust = float((parts**2).sum())
-        own = float((weight**2 * residual**2).sum()) * len(values) / max(len(values) - basis.shape[1], 1)
+        own = float((weight**2 * residual**2).sum()) * len(values) / free
         alike = float((total**2).sum() / squares.sum())
         within = min(max((robust / own - 1) / (alike - 1), 0.0), 1.0) if own > FLAT**2 and alike > 1 + 1e-9 else 0.0
         root = np.sqrt(lever)
         df = _freedom(total * root, squares * lever, means * root[:, None], ones, within)
-        return cls(float(weight @ values), math.sqrt(robust), max(df, 1.0), parts)
+        even = math.sqrt(float(squares.sum()) * float(residual @ residual) / free)
+        return cls(float(weight @ values), math.sqrt(robust), max(df, 1.0), parts, even)
 
     def p_lower(self) -> float:
         """The one-sided p-value of H0: the sum is not below 0; 1 without a standard error."""

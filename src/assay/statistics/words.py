@@ -10,8 +10,11 @@ import numpy as np
 from assay.data.annotations import Annotations
 from assay.errors import counted
 from assay.estimation.statistic import Floats
-from assay.reporting.tables import number
-from assay.statistics.clusters import FEW_CLUSTERS, LARGE_EFFECT, dependence, item_columns
+from assay.reporting.tables import decimals, number
+from assay.statistics.clusters import FEW_CLUSTERS, LARGE_EFFECT, consecutive_effect, dependence, item_columns
+
+INSTEAD_OF_STRATA = "Clusters are not possible with strata: use probabilities=... (--probabilities) in their place."
+"""The remedy if items of documents that were sampled in strata are dependent."""
 
 
 def document_effect(effect: Any, option: str = "clusters") -> str:
@@ -57,6 +60,28 @@ def dependence_cautions(
         return ()
     effect = dependence(np.stack(parts), item_columns(labels), (*left_out, *labels.reading.left_out))
     return () if effect is None else (dependent_items(effect, option),)
+
+
+def pilot_documents(effect: Any) -> str:
+    """Return the caution about a pilot whose items of one document, or of one prefix of ids, are dependent."""
+    of = f"values of “{effect.column}”" if effect.column else "prefixes of their ids"
+    return (
+        f"{effect.n_items:,} items of the pilot share {effect.n_stems:,} {of}, and the plan is for independent items. "
+        f"If items are sampled as in the pilot, about {decimals(effect.design, 1)} times as many are required (design "
+        "effect), and the estimate requires clusters=... (--clusters)."
+    )
+
+
+def consecutive_cautions(values: Floats) -> tuple[str, ...]:
+    """Return a caution if consecutive labels are alike, as those of one document or day: (labels,), in their order."""
+    effect = consecutive_effect(values)
+    if effect is None:
+        return ()
+    return (
+        f"consecutive labels are alike ({effect.n_items:,} in {effect.n_stems:,} batches: design effect "
+        f"{number(effect.design)}), but the false-alarm probability is for independent labels: alarms are too frequent."
+        " Name the column of what they share, such as a document, with clusters=... (--clusters).",
+    )
 
 
 def few_clusters(number: int) -> list[str]:

@@ -20,7 +20,7 @@ from assay.data.chunked.chunks import Chunks
 from assay.errors import DesignError, unknown
 from assay.estimates import words
 from assay.estimates.judge_means import LEAST_CROSSED, ONE_JUDGE, JudgeRuns, RotatedRuns
-from assay.estimates.plans.label_plan import LabelMoments, shared_correlation, sort_numbers
+from assay.estimates.plans.label_plan import LabelMoments, pilot_cautions, shared_correlation, sort_numbers
 from assay.estimation.intervals import Estimate, estimate_by_ends
 from assay.estimation.options import Limits, Settings, option, question, seed_option
 from assay.estimation.result import ResultOfRows, Run, fingerprint_with
@@ -253,7 +253,8 @@ def plan_budget(pilot: Annotations | Chunks, settings: BudgetSettings) -> Budget
         rows=table.drop("_row"), estimates=tuple(found[i][1] for i in table["_row"]), designs=frame,
         components=effects,
         at_a_tenth=math.sqrt(components.variance(fewer)[0]),
-        run=Run("plan-budget", settings, data, facts, exclusions=runs.exclusions, notes=tuple(notes)),
+        run=Run("plan-budget", settings, data, facts, exclusions=runs.exclusions, notes=tuple(notes),
+                cautions=_dependent_items(labels, runs)),
     )  # fmt: skip
 
 
@@ -293,6 +294,13 @@ def _balanced(labels: Annotations, judges: Sequence[str], settings: BudgetSettin
             f"{len(runs.items)} items have a label of every judge under every prompt; a plan requires {LEAST_PILOT}"
         )
     return runs
+
+
+def _dependent_items(labels: Annotations, runs: JudgeRuns) -> tuple[str, ...]:
+    """A caution if items of one document are dependent."""
+    mean = runs.table[..., 0].mean(axis=(1, 2))
+    known = dict(zip(runs.items, (mean - mean.mean()).tolist(), strict=True))
+    return pilot_cautions(np.array([known.get(item, math.nan) for item in labels.items["item"]]), labels)
 
 
 def _variance_of_runs(

@@ -20,13 +20,15 @@ from assay.data.annotations import Annotations
 from assay.data.chunked.chunks import Chunks
 from assay.errors import DesignError, counted
 from assay.estimates import words
-from assay.estimates.checked import SpotChecks
+from assay.estimates.checked import DOUBTED, SpotChecks, sampling_checks
 from assay.estimates.difference import LEAST_ITEMS, MeanSpread
 from assay.estimation.options import Settings, level_option, option, question_alone, seed_option
 from assay.estimation.result import Result, Run, json_safe
 from assay.estimation.statistic import Floats, Ints
 from assay.reporting import pictures
 from assay.reporting.tables import decimals
+from assay.statistics.clusters import dependence, item_columns
+from assay.statistics.words import pilot_documents
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -398,7 +400,8 @@ def plan_labels(settings: LabelPlanSettings) -> LabelPlan:
     )  # fmt: skip
     allocation = _allocation(checks) if checks is not None else pl.DataFrame()
     facts = {"items": n_all} if checks is not None else {}
-    run = Run("plan-labels", settings, "" if checks is None else checks.fingerprint, facts)
+    cautions = () if checks is None else _sample_cautions(checks, moments.known.slope)
+    run = Run("plan-labels", settings, "" if checks is None else checks.fingerprint, facts, cautions=cautions)
     return LabelPlan(curve, smallest, allocation, moments.known.slope, assumptions, run, checks)
 
 
@@ -432,6 +435,30 @@ def _pilot_moments(settings: LabelPlanSettings) -> tuple[MomentDraws, SpotChecks
     shared = shared if pairs else settings.people_correlation
     known = LabelMoments(float(y.mean()), sd, judged, shared, slope, is_share)
     return MomentDraws.of_pilot(known, y, f, checks.row, settings.seed), checks, assumptions
+
+
+def _sample_cautions(checks: SpotChecks, slope: float) -> tuple[str, ...]:
+    """Cautions if the items of a pilot are not a random sample, or depend on one another within documents."""
+    assert checks.table is not None
+    found = sampling_checks(checks)
+    unlike = (words.pilot_sample(checks, found[0].words),) if found and found[0].p < DOUBTED else ()
+    judged = checks.seen(lambda x: x).row
+    error = np.bincount(checks.row, checks.y, checks.n) / np.bincount(checks.row, minlength=checks.n) - slope * judged
+    part = np.full(checks.n_all, np.nan)
+    part[checks.position] = error - error.mean()
+    return (*unlike, *pilot_cautions(part, checks.table))
+
+
+def pilot_cautions(part: Floats, labels: Annotations) -> tuple[str, ...]:
+    """Return the caution about dependent items of a pilot.
+
+    Parameters
+    ----------
+    part : (items,) float
+        The contribution of each item of the table to the error of the mean; NaN without one.
+    """
+    effect = dependence(part, item_columns(labels), labels.reading.left_out)
+    return () if effect is None else (pilot_documents(effect),)
 
 
 def _shared_correlation(checks: SpotChecks) -> tuple[float, int]:
