@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from annotating import SECRET, STARS, Annotator, Reply, Served, write_study
+from annotating import SECRET, STARS, Annotator, Clock, Reply, Served, write_study
 from systems import Scripted, prefers_beta, systems_study
 
 import assay
@@ -215,6 +215,22 @@ def test_preview_counts_the_answers_that_annotators_can_give_exactly(serve: Call
     assert effects(preview(page.lead(), "quota", "3"))[:2] == [
         "Remaining answers: 3 (3 items) after the change, 3 before it.",
         "3 active annotators can give at most 2 of them; invite others for the rest.",
+    ]
+
+
+def test_preview_does_not_count_who_can_only_return_to_items_with_enough_answers(
+    serve: Callable[..., Served], database_clock: Clock
+) -> None:
+    """Ana and Ben skipped i001, and Ana left i000 and i002, which Ben then answered: only Chi can answer i001."""
+    page = serve(items=3, people={"overlap": 1, "order": "fixed", "ahead": 3}, who=("ana", "ben", "chi"))
+    ana, ben = page.annotator("ana"), page.annotator("ben")
+    assert ana.answer(ana.work()[1], skip="unclear").status == 200
+    database_clock.later(days=30)
+    for task in ben.work():
+        assert ben.answer(task, **({"skip": "unclear"} if "number 1" in task.text else {})).status == 200
+    assert effects(preview(page.lead(), "quota", "9"))[:2] == [
+        "Remaining answers: 1 (1 item) after the change, 1 before it.",
+        "1 active annotator can give them.",
     ]
 
 

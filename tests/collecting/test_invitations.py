@@ -144,7 +144,8 @@ def test_link_preview_reserves_nothing(serve: Callable[..., Served]) -> None:
     expiry = {row.id: row.expires_at for row in page.rows(tables.tasks)}
     preview.get(page.links["ana"])
     assert {row.id: row.expires_at for row in page.rows(tables.tasks)} == expiry, "it renews no reservation"
-    assert ana.send("GET", ana.link).headers["location"] == "/work", "an admitted person continues directly"
+    for path in (ana.link, "/"):
+        assert ana.send("GET", path).headers["location"] == "/work", "an admitted person continues directly"
     assert json.dumps(page.history()) == "[]"
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import json
 import statistics
 from collections.abc import Mapping
 from types import SimpleNamespace
@@ -646,13 +647,41 @@ def test_verdict_counts_items_answered_by_every_group(serve: Any) -> None:
     found = look(page).verdict
     assert found is not None
     assert (found.answered, found.needed, found.analyses, found.each) == (1, 2, (), "the required number of annotators")
+    count_look(page.study)
+    (page.folder / "plan.yaml").unlink()
+    assert look(page).verdict is not None, "an interim analysis was done"
 
 
-@pytest.mark.parametrize(
-    ("value", "number"), [(3, 3), (1, 1), (0, None), (-2, None), (True, None), (2.0, None), ("3", None)]
-)
-def test_plan_numbers_are_positive_integers(value: Any, number: int | None) -> None:
-    assert overview._whole(value) == number
+@pytest.mark.parametrize("looks", [None, 3])
+def test_items_until_the_next_interim_analysis(serve: Any, looks: int | None) -> None:
+    """Both annotators answered 3 of 8 items; the plan goes before the analyses of study.yaml."""
+    tables = {"replies.jsonl": [{"item": "i000", "judge": "j", "reply": "3"}]}
+    own = {} if looks is None else {"analyses": looks}
+    page = serve(items=8, who=["ana", "ben"], people=FIXED, judges=[JUDGE], tables=tables, **own)
+    for name in ("ana", "ben"):
+        work(page, page.annotator(name), {}, most=3)
+    answered, needed, n_analyses, alpha = 3, 5, 0, 0.05
+    for plan, wanted in (
+        (None, (answered, None, looks or 0, alpha)),
+        ({"items": 8}, (answered, needed, n_analyses, alpha)),
+        ({"items": 8, "looks": 2}, (answered, 1, 2, alpha)),  # the first of two is at 4
+        ({"items": 8, "looks": 1, "verdict": {"alpha": 0.1}}, (answered, needed, n_analyses, 0.1)),
+        ({"items": 2, "verdict": {}}, (answered, 0, n_analyses, alpha)),
+        ({"annotators": 4}, (0, None, n_analyses, alpha)),
+        *(({"items": bad, "looks": bad}, (answered, None, n_analyses, alpha)) for bad in (0, -2, True, 2.0, "3")),
+    ):
+        if plan is not None:
+            (page.folder / "plan.yaml").write_text(json.dumps({"question": "alt-test", **plan}))
+        found = look(page).verdict
+        assert found is not None
+        assert (found.answered, found.needed, len(found.analyses), found.alpha) == wanted, plan
+        assert (found.of, found.trouble) == (8, "")
+        assert found.each == f"{(plan or {}).get('annotators', 2)} annotators"
+    for verdict in ("much", {"alpha": 0}, {"alpha": 1}, {"alpha": "0.1"}):
+        (page.folder / "plan.yaml").write_text(json.dumps({"question": "alt-test", "items": 8, "verdict": verdict}))
+        refused = look(page).verdict
+        assert refused is not None
+        assert (refused.trouble, refused.alpha) == ("plan.yaml cannot be read; run assay report for the reason", 0.05)
 
 
 # -- one moment, made up ------------------------------------------------------------------------------
@@ -798,56 +827,6 @@ def test_pace_in_words(minutes: float | None, words: str) -> None:
     assert person(minutes=minutes).pace == words
 
 
-def progressing(
-    monkeypatch: pytest.MonkeyPatch,
-    plan: dict[str, Any],
-    *,
-    taken: Any = None,
-    overlap: int | None = None,
-    **study: Any,
-) -> tuple[Any, list[int]]:
-    """Items still required by a plan with 3 items answered, and the required number of annotators per item."""
-    monkeypatch.setattr(overview, "plan_of", lambda folder: plan)
-    monkeypatch.setattr(overview, "setting", lambda db, name: taken)
-    about = {"folder": None, "judge_names": ("m1",), "config": SimpleNamespace(analyses=study.pop("looks", None))}
-    people = SimpleNamespace(overlap=overlap)
-    design = SimpleNamespace(study=SimpleNamespace(**about | study), people=people, listed=(part(),))
-    made, wanted = snapshot(design=design, db=None), list[int]()
-    monkeypatch.setattr(overview.Snapshot, "_complete", lambda self, tested, people: wanted.append(people) or 3)
-    return made.verdict("abcdefgh"), wanted
-
-
-@pytest.mark.parametrize(
-    ("plan", "study", "people", "needed", "n_analyses"),
-    [
-        ({}, {}, 2, None, 0),  # two annotators per item suffice for a judge
-        ({}, {"looks": 3}, 2, None, 3),
-        ({"annotators": 4}, {}, 4, None, 0),
-        ({"items": 8}, {}, 2, 5, 0),
-        ({"items": 8, "looks": 2}, {"looks": 3}, 2, 1, 2),  # the first of two is at 4; the plan goes before study.yaml
-        ({"items": 8}, {"looks": 3}, 2, 5, 0),
-        ({"items": 2}, {}, 2, 0, 0),
-        ({"items": 8, "looks": 2}, {"taken": [{"at": 900, "items": 4}]}, 2, 5, 2),
-        ({}, {"judge_names": (), "taken": [{"at": 900, "items": 4}]}, 2, None, 0),
-        ({}, {"taken": [{"at": 900, "items": 4}] * 2}, 2, None, 2),
-    ],
-)
-def test_items_until_the_next_interim_analysis(
-    monkeypatch: pytest.MonkeyPatch, plan: Any, study: Any, people: int, needed: int | None, n_analyses: int
-) -> None:
-    found, wanted = progressing(monkeypatch, plan, **study)
-    assert wanted == [people]
-    assert (found.answered, found.of, found.items, found.needed) == (3, 8, plan.get("items"), needed)
-    assert len(found.analyses) == n_analyses
-    assert (found.each, found.trouble) == (f"{people} annotators", "")
-
-
-def test_no_verdict_progress_without_judges_and_plan(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert progressing(monkeypatch, {}, judge_names=()) == (None, [])
-    found, _ = progressing(monkeypatch, {"trouble": "plan.yaml cannot be read"}, judge_names=(), overlap=3)
-    assert (found.each, found.trouble) == ("the required number of annotators", "plan.yaml cannot be read")
-
-
 def test_alpha_spent_by_interim_analyses() -> None:
     """O'Brien and Fleming's spending of alpha .05: 2 - 2 Phi(1.95996 / sqrt(1/2)) = .005575 at the first of two."""
     done = [{"at": 900.0, "items": 4}, {"at": 940.0, "items": 8}, {"at": 990.0, "items": 9}]
@@ -861,17 +840,6 @@ def test_alpha_spent_by_interim_analyses() -> None:
     (only,) = snapshot()._analyses([], None, 1, 0.05)
     assert (only.items, only.done, only.done_items) == (None, None, None)
     assert (only.spends, only.spent) == pytest.approx((0.05, 0.05))
-
-
-@pytest.mark.parametrize(
-    ("plan", "alpha"),
-    [
-        ({}, 0.05), ({"verdict": {"alpha": 0.1}}, 0.1), ({"verdict": {"alpha": 0}}, 0.05), ({"verdict": "much"}, 0.05),
-        ({"verdict": {"alpha": 1}}, 0.05), ({"verdict": {"alpha": "0.1"}}, 0.05), ({"verdict": {}}, 0.05),
-    ],
-)  # fmt: skip
-def test_alpha_is_that_of_the_plan_or_the_default(plan: dict[str, Any], alpha: float) -> None:
-    assert overview._alpha_of(plan) == alpha
 
 
 def test_cached_value_is_updated_after_answers_but_not_too_soon(monkeypatch: pytest.MonkeyPatch) -> None:

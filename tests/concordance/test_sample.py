@@ -175,9 +175,25 @@ def test_icc_1_with_other_annotators_for_each_item_has_its_exact_f_interval():
 # -- comparisons --------------------------------------------------------------------------------------
 
 
-def people_and_judge(seed: int = 0) -> Annotations:
-    y = ordinal_grid(50, 6, seed)
-    return from_grid(y, Ordinal(1, 5), names=["a", "b", "c", "d", "e", "judge"], judges=["judge"])
+def people_and_judge(seed: int = 0, people: int = 5) -> Annotations:
+    y = ordinal_grid(50, people + 1, seed)
+    return from_grid(y, Ordinal(1, 5), names=[*"abcde"[:people], "judge"], judges=["judge"])
+
+
+def with_consensus(cells: np.ndarray) -> float:
+    """The mean distance of the judge from the mean of the people."""
+    return np.abs(cells[:, :-1].mean(axis=1) - cells[:, -1]).mean()
+
+
+def test_two_humans_are_a_sample_for_the_distance_of_the_judge():
+    """Either leaves a distance from the other; of the two from each other nothing is left."""
+    labels = people_and_judge(people=2)
+    rows = agreement(labels, raters="random", coefficients=["mae"]).table
+    row = rows.row(by_predicate=(pl.col("who") == "consensus") & (pl.col("second") == "judge"), named=True)
+    _, *ends = references.random_raters_interval(with_consensus, labels.matrix(), range(2), scale="log")
+    assert (row["low"], row["high"]) == pytest.approx(tuple(ends))
+    alone = rows.row(by_predicate=pl.col("who") == "humans", named=True)
+    assert "cannot be estimated from two annotators" in alone["reason"]
 
 
 def test_comparisons_treat_humans_as_random():
@@ -191,9 +207,6 @@ def test_comparisons_treat_humans_as_random():
 
     alone = mae(labels.where(kind="human"), raters="random")
     assert (of(sample, "humans")["low"], of(sample, "humans")["high"]) == pytest.approx((alone.low, alone.high))
-
-    def with_consensus(cells: np.ndarray) -> float:
-        return np.abs(cells[:, :-1].mean(axis=1) - cells[:, -1]).mean()
 
     # The consensus loses each of the five people in turn; the judge is itself.
     row = of(sample, "consensus", "judge")

@@ -180,92 +180,36 @@ fewer = settings(max_examples=settings.default.max_examples * 2 // 3)
 """A dozen tests use the slow reference, each with another option, and share most of their studies."""
 
 
-@pytest.mark.slow
-@fewer
-@given(labelled(st.sampled_from("abc")), epsilons, st.sampled_from([2, 5]))
-def test_alt_test_accuracy_equals_reference(study, epsilon, min_items):
-    humans, judge = study
-    labels = table(humans, {"judge": judge}, scale=Nominal(["a", "b", "c"]))
-    test = alt_test(labels, "judge", epsilon=epsilon, min_items=min_items, **SHORT)
-    assert_same(test, references.alt_test(humans, judge, references.accuracy, epsilon, min_items=min_items))
+WORDED = (st.sampled_from("abc"), Nominal(["a", "b", "c"]), references.accuracy)
+WHOLE = (st.integers(1, 5), Ordinal(1, 5), references.neg_rmse)
+TENTHS = (st.integers(-30, 30).map(lambda v: v / 10), Interval(-3, 3), references.neg_rmse)
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize(
+    ("scored", "option"),
+    [
+        (WORDED, "plain"), (WHOLE, "plain"), (TENTHS, "plain"), (WORDED, "quality"), (WHOLE, "quality"),
+        (WORDED, "balance"), (WHOLE, "balance"), (WORDED, "expert"), (WORDED, "balanced expert"),
+    ],
+)  # fmt: skip
 @fewer
-@given(labelled(st.integers(1, 5)), epsilons)
-def test_alt_test_rmse_of_integers_equals_reference(study, epsilon):
-    humans, judge = study
-    labels = table(humans, {"judge": judge}, scale=Ordinal(1, 5))
-    test = alt_test(labels, "judge", epsilon=epsilon, min_items=2, **SHORT)
-    assert_same(test, references.alt_test(humans, judge, references.neg_rmse, epsilon))
-
-
-@pytest.mark.slow
-@fewer
-@given(labelled(st.integers(-30, 30).map(lambda v: v / 10)), epsilons)
-def test_alt_test_rmse_of_decimals_equals_reference(study, epsilon):
-    humans, judge = study
-    labels = table(humans, {"judge": judge}, scale=Interval(-3, 3))
-    test = alt_test(labels, "judge", epsilon=epsilon, min_items=2, **SHORT)
-    assert_same(test, references.alt_test(humans, judge, references.neg_rmse, epsilon))
-
-
-@pytest.mark.slow
-@fewer
-@given(labelled(st.sampled_from("abc")), st.lists(st.sampled_from([0.1, 0.2, 0.3, 1.0, 2.5]), min_size=5, max_size=5))
-def test_alt_test_quality_equals_reference(study, weights):
-    humans, judge = study
-    quality = dict(zip(humans, weights, strict=False))
-    labels = table(humans, {"judge": judge}, scale=Nominal(["a", "b", "c"]))
-    test = alt_test(labels, "judge", epsilon=0.2, min_items=2, quality=quality, fdr=0.3, **SHORT)
-    assert_same(test, references.alt_test(humans, judge, references.accuracy, 0.2, quality=quality, q=0.3))
-
-
-@pytest.mark.slow
-@fewer
-@given(labelled(st.integers(1, 5)), st.lists(st.sampled_from([0.1, 0.2, 0.3, 1.0, 2.5]), min_size=5, max_size=5))
-def test_alt_test_quality_with_rmse_equals_reference(study, weights):
-    humans, judge = study
-    quality = dict(zip(humans, weights, strict=False))
-    labels = table(humans, {"judge": judge}, scale=Ordinal(1, 5))
-    test = alt_test(labels, "judge", epsilon=0.2, min_items=2, quality=quality, fdr=0.3, **SHORT)
-    assert_same(test, references.alt_test(humans, judge, references.neg_rmse, 0.2, quality=quality, q=0.3))
-
-
-@pytest.mark.slow
-@fewer
-@given(labelled(st.sampled_from("abc")), st.sampled_from(["lowest", "highest", "share"]), epsilons)
-def test_alt_test_balance_equals_reference(study, ties, epsilon):
-    humans, judge = study
-    labels = table(humans, {"judge": judge}, scale=Nominal(["a", "b", "c"]))
-    test = alt_test(labels, "judge", epsilon=epsilon, min_items=2, balance=True, ties=ties, min_class=0, **SHORT)
-    assert_same(test, references.alt_test(humans, judge, references.accuracy, epsilon, classes=ties))
-
-
-@pytest.mark.slow
-@fewer
-@given(labelled(st.integers(1, 4)), st.sampled_from(["lowest", "highest", "share"]))
-def test_alt_test_balance_of_numbers_equals_reference(study, ties):
-    humans, judge = study
-    labels = table(humans, {"judge": judge}, scale=Ordinal(1, 4))
-    test = alt_test(labels, "judge", epsilon=0.1, min_items=2, balance=True, ties=ties, min_class=0, **SHORT)
-    assert_same(test, references.alt_test(humans, judge, references.neg_rmse, 0.1, classes=ties))
-
-
-@pytest.mark.slow
-@fewer
-@given(labelled(st.sampled_from("abc")), epsilons, st.booleans())
-def test_alt_test_expert_equals_reference(study, epsilon, balance):
-    humans, judge = study
-    labels = table(humans, {"judge": judge}, scale=Nominal(["a", "b", "c"]))
-    test = alt_test(
-        labels, "judge", epsilon=epsilon, min_items=2, expert="h0", balance=balance, ties="lowest", min_class=0, **SHORT
-    )
-    others = {name: own for name, own in humans.items() if name != "h0"}
-    wanted = references.alt_test(
-        others, judge, references.accuracy, epsilon, reference=humans["h0"], classes="lowest" if balance else None
-    )
-    assert_same(test, wanted)
+@given(data=st.data(), epsilon=epsilons, min_items=st.sampled_from([2, 5]), fdr=st.sampled_from([0.05, 0.3]))
+def test_alt_test_equals_reference(scored, option, data, epsilon, min_items, fdr):
+    values, scale, score = scored
+    humans, judge = data.draw(labelled(values))
+    options, slow = {"min_items": min_items, "fdr": fdr}, {"min_items": min_items, "q": fdr}
+    if option == "quality":
+        weights = data.draw(st.lists(st.sampled_from([0.1, 0.2, 0.3, 1.0, 2.5]), min_size=5, max_size=5))
+        options["quality"] = slow["quality"] = dict(zip(humans, weights, strict=False))
+    if option.startswith("balance"):
+        slow["classes"] = data.draw(st.sampled_from(["lowest", "highest", "share"]))
+        options |= {"balance": True, "ties": slow["classes"], "min_class": 0}
+    test = alt_test(table(humans, {"judge": judge}, scale=scale), "judge", epsilon=epsilon, **options, **SHORT,
+                    expert="h0" if option.endswith("expert") else None)  # fmt: skip
+    if option.endswith("expert"):
+        slow["reference"] = humans.pop("h0")
+    assert_same(test, references.alt_test(humans, judge, score, epsilon, **slow))
 
 
 @fewer

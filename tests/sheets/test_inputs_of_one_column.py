@@ -196,11 +196,23 @@ def test_two_judges_whose_scale_begins_at_0_are_refused() -> None:
     assert len(assay.read(of_people_and_judges([A, B], judges), judges=["gpt", "llama"], scale="interval:0-5")) == 120
 
 
-def test_grades_with_signs_are_different_labels() -> None:
-    """Two grades that no essay has from different people are not two names of one."""
-    rows = [(f"x{k}", who, ("A", "A-", "A+", "B", "C")[k % 5]) for who in ("ann", "bob") for k in N]
+@pytest.mark.parametrize(
+    "labels",
+    [
+        ("A", "A-", "A+", "B", "C"),
+        ("fear", "fear; joy", "joy"),
+        ("fear", "fear|joy", "joy"),
+        ("fear", "fear+joy", "joy"),
+    ],
+)
+def test_grades_with_signs_and_further_choices_are_different_labels(labels: tuple[str, ...]) -> None:
+    """Two of the labels never meet on an item, while chance predicts at least 12 · 12 / 60 = 2.4 such items."""
+    rows = [(f"x{k}", who, labels[k % len(labels)]) for who in ("ann", "bob") for k in range(60)]
     table = pl.DataFrame(rows, schema=["item", "annotator", "label"], orient="row")
-    assert len(assay.read(table)) == 60
+    assert len(assay.read(table)) == 120
+    renamed = table.with_columns(pl.col("label").replace({labels[1]: f"{labels[0]} too"}))
+    with pytest.raises(DataError, match="never occur on the same item"):
+        assay.read(renamed)
 
 
 def test_scores_of_a_judge_next_to_its_verdict() -> None:

@@ -16,6 +16,7 @@ import assay
 import references
 from assay.data.annotations import Annotations
 from assay.errors import DataError, DesignError
+from assay.reporting.tables import p_value
 
 
 def far(*, ordered: bool) -> Callable[[float, float], float]:
@@ -278,7 +279,6 @@ def test_labels_that_apply_are_summed_over_the_answers_of_a_question() -> None:
 
 
 def test_few_items_with_disagreement_have_no_interval() -> None:
-    rng = np.random.default_rng(12)
     labels = np.zeros((60, 3), dtype=int)
     labels[:12, 0] = 1
     soft = np.repeat([[0.9, 0.1]], 60, axis=0)
@@ -289,7 +289,6 @@ def test_few_items_with_disagreement_have_no_interval() -> None:
     assert "no interval: the annotators disagree on only 12 items" in found.summary()
     labels[:12, 0] = 0
     assert assay.opinions(table(labels, {"soft": soft}, k=2)).rows["reason"][0] == "the annotators disagree on no item"
-    assert rng is not None
 
 
 def test_single_labels_have_a_distance_and_no_spread() -> None:
@@ -393,6 +392,33 @@ def test_a_copy_is_not_expressed_as_a_number_of_annotators() -> None:
     assert row["matches"] == "ann_2"
     assert row["people"] is None
     assert "match ann_2's more often" in found.summary()
+
+
+def test_sentences_claim_what_the_tests_of_their_rows_show() -> None:
+    """At 95% confidence: closer than the label shares, or than another judge, only with p < .05 and less distance."""
+    claims = set()
+    for seed, n in ((21, 40), (22, 90), (23, 250)):
+        shares, labels, soft, repeats = study(seed, n)
+        flat = np.repeat([[0.4, 0.35, 0.25]], n, axis=0)
+        judges = {"soft": soft, "known": shares, "again": repeats, "once": repeats[:, :1], "flat": flat}
+        found = assay.opinions(table(labels, judges, k=3))
+        text = found.summary()
+        for row in found.rows.filter(quantity="against shares").iter_rows(named=True):
+            closer = row["p"] < 0.05 and row["estimate"] < 0
+            (line,) = (one for one in text.splitlines() if "ψ" in one and one.startswith(row["judge"]))
+            assert ("not demonstrated to be closer" in line) is not closer
+            assert (f"than the label shares of this sample ({p_value(row['p'])})" in line) is not closer
+            claims.add(("shares", closer))
+        for row in found.rows.filter(quantity="difference").iter_rows(named=True):
+            one, other, p = row["judge"], row["other"], row["p_adjusted"]
+            first, second = (one, other) if row["estimate"] < 0 else (other, one)
+            start = f"{first} is closer to the annotators' distribution than {second}"
+            (line,) = (one for one in text.splitlines() if f"{row['judge']} minus {row['other']}" in one)
+            assert line.startswith(start if p <= 0.05 else f"{one} and {other}: no significant difference")
+            assert (f"adjusted {p_value(p)}" in line) is (p <= 0.05)
+            claims.add(("other", p <= 0.05, row["estimate"] < 0))
+    assert {("shares", True), ("shares", False), ("other", True, True), ("other", True, False)} < claims
+    assert any(claim[:2] == ("other", False) for claim in claims)
 
 
 def test_two_annotators_are_a_note() -> None:

@@ -250,3 +250,10 @@ def test_judge_in_a_column_with_several_labels_of_an_item_is_refused_with_what_t
     table.drop("gpt4o").write_csv(tmp_path / "people.csv")
     found = assay.read([tmp_path / "people.csv", tmp_path / "judge.csv"], judges=["gpt4o"])
     assert (found.humans, found.judges, len(found)) == (("a", "bb", "ccc"), ("gpt4o",), 160)
+
+
+def test_only_column_of_the_item_numbers_no_repeats():
+    """Iterations of one text, such as drafts, are the items if nothing else names them."""
+    rows = [(k, who, 1 + (k * seed) % 5) for k in range(30) for seed, who in enumerate(("ann", "bob", "cho"), 2)]
+    labels = assay.read(pl.DataFrame(rows, schema=["iteration", "annotator", "score"], orient="row"))
+    assert (labels.n_items, labels.humans, len(labels)) == (30, ("ann", "bob", "cho"), 90)

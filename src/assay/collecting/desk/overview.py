@@ -771,11 +771,10 @@ def _whole(value: Any) -> int | None:
 
 
 def _alpha_of(plan: Mapping[str, Any]) -> float:
+    """The significance level of a plan, whose options are checked as it is read, or the default."""
     from assay.replacement.panel import AltTestSettings
 
-    said = plan.get("verdict")
-    value = said.get("alpha") if isinstance(said, dict) else None
-    return float(value) if isinstance(value, int | float) and 0 < value < 1 else AltTestSettings.alpha
+    return float((plan.get("verdict") or {}).get("alpha", AltTestSettings.alpha))
 
 
 # -- Repeated overviews of a study, for the dashboard ----------------------------------------------

@@ -608,7 +608,7 @@ def _number(*conditions: sa.ColumnElement[bool]) -> sa.ColumnElement[int]:
 
 
 def known_answers(
-    db: sa.Connection, questions: Collection[int], role: Role, person: str | None = None, *, first: bool = False
+    db: sa.Connection, questions: Collection[int], role: Role, person: str | None = None, *, first: bool
 ) -> Sequence[Any]:
     """Return the answers to items with known answers, by annotator, item, condition, repeat, question.
 
