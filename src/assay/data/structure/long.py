@@ -61,7 +61,7 @@ class LongSearch(AnnotatorSearch):
 
     def long(self, key: RowKey) -> Structure:
         """One row per label."""
-        stated = self.stated
+        stated, key = self.stated, self._with_criterion_of_people(key)
         labels, question = self._labels(key)
         found = key.options
         if labels:
@@ -97,6 +97,13 @@ class LongSearch(AnnotatorSearch):
         elif kind is None and "judges" not in options:
             self._ask_judges_of_items(key, labels)
         return Structure("long", tuple(columns), options, self._asked(), tuple(self.errors))
+
+    def _with_criterion_of_people(self, key: RowKey) -> RowKey:
+        """The key with a column called as criteria are, if each annotator was asked about one of them."""
+        named = [n for n, v in self.views.items() if called(self.plain[n], "criterion") and v.is_text and v.n_values > 1
+                 and n not in (*key.members, self.stated.label, *self.excluded)]  # fmt: skip
+        of_people = [n for n in named if self._belongs(n, (key.who,))] if key.criterion is None else []
+        return key._replace(criterion=of_people[0]) if of_people else key
 
     def _only_systems(self, key: RowKey, labels: Sequence[str]) -> bool:
         """Whether the column that could say who answered has the names of systems only, and is called so."""
