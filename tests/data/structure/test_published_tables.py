@@ -202,6 +202,17 @@ def test_read_a_constant_class_is_not_the_only_label():
     assert "only 'label'" not in str(error.value)
 
 
+def test_read_keeps_the_end_of_the_scale_of_each_item():
+    rng, rows = random.Random(11), []
+    for i in range(40):
+        end = rng.choice([1, 2, 4])
+        rows += [(f"q{i}", who, rng.randint(0, 4 * end) / 4, end) for who in ("rater1", "rater2")]
+    frame = pl.DataFrame(rows, ["item", "rater_id", "score", "max_score"], orient="row")
+    assert roles(frame)["max_score"] == "item column"
+    highest = frame.with_columns(max_score=pl.col("score").max().over("item"))
+    assert roles(highest)["max_score"] == "computed"
+
+
 def test_read_files_of_annotators_share_the_columns_of_items(tmp_path: Path):
     rng, paths = random.Random(10), []
     for who in ("ann", "bob", "cho"):

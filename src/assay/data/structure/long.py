@@ -209,6 +209,8 @@ class LongSearch(AnnotatorSearch):
             return Role(name, kind, why if key.found else "by name", view.examples())
         kind_, why = self.other_role(name)
         of = self._described(name, key) if view.filled else None
+        if kind_ == "computed" and of is not None and self._exceeds_labels(name, of, taken):
+            kind_ = "item column"
         if of is not None and key.who not in of and name in self.stated.people:
             is_judge = name in (self.stated.judges or ())
             kind_, why = ("judge", "listed in judges") if is_judge else ("person", "listed in humans")
@@ -219,6 +221,16 @@ class LongSearch(AnnotatorSearch):
         if kind_ == "unknown":
             kind_ = "answer column"
         return Role(name, kind_, why, view.examples())
+
+    def _exceeds_labels(self, name: str, of: Sequence[str], taken: Mapping[str, RoleKind]) -> bool:
+        """Whether a maximum is above all labels of some unit: the end of their scale, ``max_score``, not computed."""
+        label = next((self.views[n].numbers for n, kind in taken.items() if kind == "label"), None)
+        end = self.views[name].numbers
+        if label is None or end is None or "max" not in self.plain[name]:
+            return False
+        both = pl.DataFrame({"of": crossed([self.views[n].codes for n in of]), "label": label, "end": end}).drop_nulls()
+        return bool((both["label"] <= both["end"]).all()) and not bool(
+            both.group_by("of").agg((pl.col("label") == pl.col("end")).any())["label"].all())  # fmt: skip
 
     def _check_exchanged(self, key: RowKey, labels: Sequence[str], options: dict[str, Any]) -> None:
         """Ask who answered if labels agree more within other units than within the items of this reading."""
