@@ -118,8 +118,7 @@ class WideSearch(LongSearch):
             given = "not in humans or judges" if stated.people and stated.people == {*labels} else "not in columns"
             why = self._why_metadata(name) if stated.columns is None else given
             roles[name] = ("item column", f"{LEFT_OUT}{why}" if name in left else why)
-        described = [n for n, (kind, _) in roles.items() if kind == "item column" and n not in left]
-        roles |= self._sums_of_labels(described, labels)
+        roles |= self._sums_of_labels({n for n, (kind, _) in roles.items() if kind == "item column"} - {*left}, labels)
         columns = []
         for name, view in self.views.items():
             kind, why = roles.get(name, ("item", "as specified" if stated.item == name else self._why_item(view)))
@@ -136,7 +135,7 @@ class WideSearch(LongSearch):
         rows = {} if item is None else self._computed_rows(item, labels)
         return Structure("wide", tuple(columns), options, self._asked(), tuple(self.errors), rows)
 
-    def _sums_of_labels(self, names: Sequence[str], labels: Sequence[str]) -> dict[str, tuple[RoleKind, str]]:
+    def _sums_of_labels(self, names: Collection[str], labels: Sequence[str]) -> dict[str, tuple[RoleKind, str]]:
         """Columns that are sums of labels of one annotator, or of all, and those called so (`ann_total`): no strata."""
         says = crossed_names(labels)
         groups: dict[str, list[str]] = {"": [*labels]}
