@@ -617,8 +617,8 @@ def test_look_keeps_a_text_called_comment_as_item_metadata():
 
 
 def test_look_shows_conditions_as_specified():
-    frame = pl.DataFrame({"item": list("aabb") * 5, "annotator": ["m", "n"] * 10, "label": [1, 2, 2, 1] * 5,
-                          "prompt": ["p", "p", "q", "q"] * 5})  # fmt: skip
+    frame = pl.DataFrame({"item": list("aabb"), "annotator": ["m", "m", "n", "n"], "label": [1, 2, 2, 1],
+                          "prompt": list("pqpq")})  # fmt: skip
     found = assay.look(frame, conditions=["prompt"], judges=["m"])
     row = found.table.row(by_predicate=pl.col("column") == "prompt", named=True)
     assert (row["role"], row["reason"], row["evidence"]) == (words.CONDITION, "as specified", "stated")
