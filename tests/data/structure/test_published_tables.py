@@ -232,3 +232,12 @@ def test_read_files_of_annotators_share_the_columns_of_items(tmp_path: Path):
         assert assay.read(sources, **options).humans == ("ann", "bob", "cho")
     labels = assay.read(sources, label=["emotion", "strength"])
     assert (labels.n_items, labels.criteria, len(labels)) == (40, ("emotion", "strength"), 240)
+
+
+def test_question_about_annotators_called_as_items_names_their_reading_first():
+    # An `id` of annotators next to items and two questions.
+    rows = [(100 + p, f"t{i}", (i + p) % 2, (i * p) % 3 % 2) for p in range(12) for i in range(10) if (i + p) % 4]
+    frame = pl.DataFrame(rows, schema=["id", "tweet.id", "hate.speech", "offensive"], orient="row")
+    with pytest.raises(DataError, match=r"is the annotator 'id'.*\n +'id' names the annotators") as asked:
+        assay.read(frame)
+    assert "not yet" not in str(asked.value)

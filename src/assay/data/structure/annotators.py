@@ -337,6 +337,7 @@ class AnnotatorSearch(KeySearch):
         single = [(n, (m, n)) for n in outside for m in keys[0] if sure and not self._twice((m, n))]
         pairs = [*single, *((n, (*keys[0], n)) for n in outside if sure), *pairs]
         each = [(called(self.plain[n], "item"), self._choices(n, k)) for n, k in pairs[: MOST_READINGS // 2]]
+        each = each if not all(is_item for is_item, _ in each) else [(False, own) for _, own in each]
         # A question asks about few of many readings: those of a column called as an item is come last.
         choices = [own[0] for is_item, own in each if not is_item]
         if people:
