@@ -627,3 +627,11 @@ def test_look_keeps_a_text_called_comment_as_item_metadata():
     frame = pl.DataFrame(rows, schema=["comment_id", "comment", "worker", "remark", "toxicity"], orient="row")
     roles = {one.name: one.kind for one in assay.look(frame).columns}
     assert (roles["comment"], roles["remark"]) == ("item column", "comment")
+
+
+def test_look_shows_conditions_as_specified():
+    frame = pl.DataFrame({"item": list("aabb"), "annotator": ["m", "m", "n", "n"], "label": [1, 2, 2, 1],
+                          "prompt": list("pqpq")})  # fmt: skip
+    found = assay.look(frame, conditions=["prompt"], judges=["m"])
+    row = found.table.row(by_predicate=pl.col("column") == "prompt", named=True)
+    assert (row["role"], row["reason"], row["evidence"]) == (words.CONDITION, "as specified", "stated")

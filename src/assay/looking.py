@@ -112,7 +112,10 @@ class Look:
         The evidence of a role is ``stated`` (as specified), ``found`` (the rows decide), ``named`` (only its name does)
         or ``doubtful``.
         """
-        rows = [(one.name, words.ROLES[one.kind], one.why, one.examples, one.found) for one in self.columns]
+        stated = {str(name) for name in self.options.get("conditions", ())}
+        rows = [(one.name, words.CONDITION, "as specified", one.examples, "stated") if one.name in stated
+                else (one.name, words.ROLES[one.kind], one.why, one.examples, one.found)
+                for one in self.columns]  # fmt: skip
         return pl.DataFrame(rows, schema=dict.fromkeys(("column", "role", "reason", "examples", "evidence"), pl.String),
                             orient="row")  # fmt: skip
 

@@ -272,13 +272,13 @@ def _has_roles(rows: Rows, settings: ReadSettings) -> bool:
 
 def _with_file_names(parts: list[Rows], paths: Sequence[Path], settings: ReadSettings) -> list[Rows]:
     """Name the annotators by their files, if each of several files has the labels of one person who is not named."""
-    label = str(settings.label) if isinstance(settings.label, str | int) else "label"
+    labels = {str(one) for one in (settings.label if isinstance(settings.label, list | tuple) else [settings.label])}
     if len(parts) < 2:
         return parts
     for part in parts:
         names = part.labels.columns
         named = any(called_people(plain_name(n)) for n in names) or str(settings.annotator) in names
-        if part.scales is not None or named or label not in names or settings.columns is not None:
+        if part.scales is not None or named or not labels <= {*names} or settings.columns is not None:
             return parts
     note = "annotators are named by their files"
     return [

@@ -533,3 +533,13 @@ def test_scale_notes_name_criteria_if_scales_differ():
     assert alike[0] == to_five
     assert not any(note.startswith(("clear", "true")) for note in alike)
     assert f"clear, whole: {to_five}" in notes_of(3, ("clear", "true", "whole"))
+
+
+def test_answers_repeated_within_stated_conditions_name_what_tells_them_apart():
+    frame = pl.DataFrame({"item": list("abc") * 4, "annotator": "m", "label": [1, 2, 1] * 4,
+                          "prompt": (["p"] * 3 + ["q"] * 3) * 2, "speed": ["low"] * 6 + ["high"] * 6})  # fmt: skip
+    with pytest.raises(DataError, match=r"6 answers given several times .* set conditions=\['speed', 'prompt'\]") as no:
+        assay.Annotations.from_frame(frame, conditions=["prompt"], judges=["m"])
+    assert no.value.advised == {"conditions": ["speed", "prompt"]}
+    told = assay.Annotations.from_frame(frame, judges=["m"], **no.value.advised)
+    assert told.labels.height == 12

@@ -1178,7 +1178,8 @@ def duplicate_words(table: pl.DataFrame, key: list[str]) -> tuple[str, dict[str,
         for row in places.head(5).iter_rows(named=True)
     )
     more = f"; and {places.height - 5} more" if places.height > 5 else ""
-    timed = next((name for name in bad.columns if name not in (*KEY, "label", "_row") and _are_times(bad[name])), None)
+    given = (*key, *KEY, "label", "_row")
+    timed = next((name for name in bad.columns if name not in given and _are_times(bad[name])), None)
     numbers, conditions, options = _varied_by(bad, key)
     if timed is not None:
         remedy, options = (
@@ -1210,7 +1211,8 @@ def _varied_by(bad: pl.DataFrame, key: list[str]) -> tuple[list[str], list[str],
     They are options only if more answers are repeated than these columns have combinations of values: a few repeated
     answers can differ in anything.
     """
-    further = [c for c in bad.columns if c not in (*KEY, "label", "kind", "_row") and not bad[c].dtype.is_nested()]
+    outside = {*key, *KEY, "label", "kind", "_row"}
+    further = [c for c in bad.columns if c not in outside and not bad[c].dtype.is_nested()]
     within = bad.group_by(key).agg(pl.col(further).n_unique()).select(pl.col(further).max())
     further = [c for c in further if within[c].item() > 1 and bad[c].n_unique() <= MOST_VALUES]
     further = [c for c in further if not NUMBERED.fullmatch(plain_name(c))]
@@ -1220,6 +1222,7 @@ def _varied_by(bad: pl.DataFrame, key: list[str]) -> tuple[list[str], list[str],
             if not bad.select([*key, *some]).is_duplicated().any():
                 numbers = [c for c in some if called(plain_name(c), "repeat") and "repeat" not in key][:1]
                 conditions = [c for c in some if c not in numbers]
+                conditions += [c for c in key if c not in KEY] if conditions else []
                 options: dict[str, Any] = {"repeat": "".join(numbers), "conditions": conditions}
                 many = bad.select(key).n_unique() > math.prod(bad[c].n_unique() for c in some)
                 return numbers, conditions, {name: given for name, given in options.items() if given and many}

@@ -512,7 +512,9 @@ def label_key(labels: pl.Series) -> pl.Series:
 
 
 def _label_key(text: str) -> str:
-    plain = unescape(re.sub(r"</?[a-z][^<>]*>", "", text)).translate(_QUOTES).strip().removesuffix(".")
+    inside = re.sub(r"</?[a-z][^<>]*>", "", text)
+    # `<name>` alone is a place to be filled in, not markup around a label.
+    plain = unescape(inside if inside.strip() else text).translate(_QUOTES).strip().removesuffix(".")
     plain = re.sub(r"\s*([+/=])\s*", r"\1", re.sub(r"(?<=[^\W\d_])[-_](?=[^\W\d_])", " ", plain))
     inner = plain[1:-1] if plain[:1] + plain[-1:] in ("[]", "{}") else plain
     mark = next((one for one in (";", "|", ",") if one in inner), None)
@@ -961,6 +963,12 @@ def refuse_equal_names(source: object, names: Sequence[str]) -> None:
             "above it, such as item, ann, bob"
         )
     header = "; if the first row is data, add a row of names above it" if twice.replace(".", "").isdigit() else ""
+    again = [name for name in dict.fromkeys(names) if names.count(name) > 2]
+    if again and not header:  # a form that asks the same about several items
+        raise DataError(
+            f"{source} has several columns with the same name: {listing([repr(n) for n in again], 3)}. Give each its "
+            f"own, such as '{again[0]} [item 1]', '{again[0]} [item 2]' for a question about several items"
+        )
     raise DataError(f"{source} has two columns named '{twice}'; rename one of them{header}")
 
 

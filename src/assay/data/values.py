@@ -588,7 +588,7 @@ def _refuse_lists(part: LabelColumn) -> None:
     if found is None:
         return
     mark, names = found
-    cell = part.labels.filter(part.labels.str.contains(mark, literal=True))
+    cell = part.labels.filter(part.labels.str.contains(mark if mark != "," else r"[, ]", literal=mark != ","))
     raise DataError(
         f"{part.about()} such as '{cell[0]}' list several of {listing(names, 6)}: set scale='several' if each of these "
         "is a question, answered yes or no, or scale='nominal' if each combination is one category",

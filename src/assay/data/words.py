@@ -24,6 +24,9 @@ ROLES = {
 }  # fmt: skip
 """Roles of columns, as `assay.look` prints them."""
 
+CONDITION = "condition"
+"""The role of a column that the option ``conditions`` names."""
+
 _NOTES = {
     "item": "parsed as item id", "annotator": "parsed as annotator", "label": "parsed as label",
     "criterion": "parsed as criterion", "repeat": "parsed as repeat",

@@ -788,6 +788,18 @@ def given_options(settings: ReadSettings) -> dict[str, Any]:
     return {name: value for name, value in settings.changed().items() if isinstance(value, str | int | tuple | dict)}
 
 
+def _with_annotators_by_file(error: UnclearTableError, parts: Sequence[Rows]) -> UnclearTableError:
+    """The error about one of several files, without readings in which a column that all files share says who answered.
+
+    Such a column describes the items, such as the author of a text: the files are those of the annotators.
+    """
+    first = parts[0].labels
+    shared = {n for n in first.columns if all(n in p.labels.columns and first[n].equals(p.labels[n]) for p in parts)}
+    choices = [(said, {k: v for k, v in given.items() if k != "annotator" or v not in shared})
+               for said, given in error.choices]  # fmt: skip
+    return error if choices == list(error.choices) else unclear(error.source, error.problems, choices)
+
+
 def _text(name: Any) -> Any:
     """The name of a column as text; pandas names columns by numbers too."""
     if isinstance(name, list | tuple):
@@ -824,6 +836,7 @@ def join_tables(parts: Sequence[Rows], settings: ReadSettings) -> tuple[Rows, Re
         items = _items_of_all(parts, settings)
         long = [_standard_names(part, replace(settings, item=item)) for part, item in zip(parts, items, strict=True)]
     except UnclearTableError as error:
+        error = _with_annotators_by_file(error, parts)
         raise of_several(error, [part.reading.source for part in parts], given_options(settings)) from error
     long = _named_by_files(long, parts, settings)
     back = ReadSettings()

@@ -76,7 +76,8 @@ class AnnotatorSearch(KeySearch):
         cells = view.distinct.to_list() if view.values is None else []
         if stated.people and stated.people & set(cells):
             return 8, "it contains the annotators that you name"
-        if any(called(self.plain[name], one) for one in _FURTHER):
+        answers = {cell.lower() for cell in cells}
+        if any(called(self.plain[name], one) for one in _FURTHER) or (answers and answers <= {*TRUE, *FALSE}):
             return 0, ""
         if self._is_system(name) and self._names_judges_elsewhere:
             return 0, ""  # what the judges rate
@@ -194,6 +195,8 @@ class AnnotatorSearch(KeySearch):
         """A key with the judge and the item instead of one column that names both: ``session_id``."""
         for judge in (n for n in self.views if n not in key and self._names_judges(n)):
             for both in (n for n in key if n != self.stated.item and self._belongs(judge, [n])):
+                if called(self.plain[both], "judge"):  # `judge_id` of each `judge_model`
+                    continue
                 parts = [n for n in self.views if n not in (*key, judge) and self._repeats(n)
                          and self._belongs(n, [both]) and self._belongs(both, [n, judge])]  # fmt: skip
                 if parts:
@@ -333,7 +336,10 @@ class AnnotatorSearch(KeySearch):
         # It also can be that each item has one answer of each annotator, and that a further column describes it.
         single = [(n, (m, n)) for n in outside for m in keys[0] if sure and not self._twice((m, n))]
         pairs = [*single, *((n, (*keys[0], n)) for n in outside if sure), *pairs]
-        choices = [one for n, k in pairs[: MOST_READINGS // 2] for one in self._choices(n, k)][:MOST_READINGS]
+        each = [(called(self.plain[n], "item"), self._choices(n, k)) for n, k in pairs[: MOST_READINGS // 2]]
+        each = each if not all(is_item for is_item, _ in each) else [(False, own) for _, own in each]
+        # A question asks about few of many readings: those of a column called as an item is come last.
+        choices = [own[0] for is_item, own in each if not is_item]
         if people:
             item = list(keys[0]) if len(keys[0]) > 1 else keys[0][0]
             choices.append((words.columns_are_annotators(people), {"layout": "wide", "item": item, "columns": people}))
@@ -342,6 +348,8 @@ class AnnotatorSearch(KeySearch):
         if given and unsure is None and not further & {*item}:
             one = of_one({"item": item[0] if len(item) == 1 else item, "columns": given})
             choices += [(f"{words.item_is(item)}, and {words.answered_by_one(given, who)}", more) for who, more in one]
+        choices += [own[0] for is_item, own in each if is_item] + [one for _, own in each for one in own[1:]]
+        choices = choices[:MOST_READINGS]
         could = list(dict.fromkeys(n for n, _ in pairs))
         self.questions.append(Doubt(words.who_answered(self._sizes(could), keys[0] if sure else ()), tuple(choices)))
         return None

@@ -335,6 +335,19 @@ def _follows(
     return None
 
 
+def is_sum_of(column: NDArray[np.float64], others: NDArray[np.float64]) -> bool:
+    """Whether a column is the same weighted sum of others in all rows, more of them different than weights."""
+    there = np.isfinite(column) & np.isfinite(others).all(axis=0)
+    rows = np.unique(np.vstack([others[:, there], column[there]]), axis=1).T
+    known, sums = rows[:, :-1], rows[:, -1]
+    if len(rows) < 2 or sums.min() == sums.max():
+        return False
+    if len(rows) < np.linalg.matrix_rank(known) + MIN_DIFFERING_COMPUTED:
+        return False
+    weights = np.linalg.lstsq(known, sums, rcond=None)[0]
+    return bool((np.abs(known @ weights - sums) <= 1e-6 * np.abs(sums).max()).all())
+
+
 def _majority_of_words(view: ColumnView, others: Sequence[ColumnView]) -> str | None:
     uneven = 0
     for said, *votes in zip(view.texts.to_list(), *(one.texts.to_list() for one in others), strict=True):

@@ -38,7 +38,7 @@ from assay.data.structure.role_names import (
 from assay.data.structure.roles import ROWS, Role, Stated, Structure
 from assay.data.structure.search import MOST_PEOPLE
 from assay.data.structure.sides import find_battles
-from assay.data.structure.wide import WideSearch
+from assay.data.structure.wide import LEAST_CONSTANT, WideSearch
 
 
 def find_structure(frame: pl.DataFrame, views: Mapping[str, ColumnView], stated: Stated) -> Structure:
@@ -155,10 +155,13 @@ class StructureSearch(WideSearch):
         return {n: one for n, one in near.items() if any(on_same_values(one, views[o]) for o in known if o != n)}
 
     def _labels_data(self, label: str) -> bool:
-        """Whether a column called label is constant, next to criteria of one annotator: the class of a data set."""
+        """Whether a column called label is constant, next to columns that could be labels: the class of a data set."""
         if "label" not in self.stated.by_name or label not in self.views or self.views[label].n_values > 1:
             return False
-        return criteria_of_one([n for n in self.views if n != label]) is not None
+        others = [n for n in self.views if n != label]
+        could = [n for n in others if self.views[n].could_be_labels and self._by_name(n) is None]
+        many = self.views[label].filled >= LEAST_CONSTANT and any(self.views[n].n_values > 1 for n in could)
+        return many or criteria_of_one(others) is not None
 
     def _with_named_columns(self) -> Stated:
         """What the user has specified; people and judges who are columns of the table are those that hold its labels.
@@ -330,9 +333,9 @@ class StructureSearch(WideSearch):
         if family:
             # Next to numbered questions, a single one about the person has other answers: an age.
             asked = [n for n in asked if n in family or any(on_one_scale(self.views[n], self.views[f]) for f in family)]
-        people = self._people_column()
-        if self._rows_of_annotators is not None:
-            return [name for name in asked if name != people]
+        people = self._people_column() if self.stated.annotator is None else self.stated.annotator
+        if self._rows_of_annotators is not None or (self.stated.shape == "transposed" and family):
+            return [name for name in family or asked if name != people]
         varied = {stem(self.plain[name]) for name in asked if self.views[name].n_values > 1 and name != people}
         # A constant column next to numbered questions, such as consent or a page, is not a question.
         numbered = [name for name in asked if stem(self.plain[name]) in varied]
@@ -429,4 +432,8 @@ def _grid(names: Sequence[str]) -> str | None:
     pairs = {(one["item"], one["criterion"]) for one in found if one}
     items, criteria = ({pair[i] for pair in pairs} for i in (0, 1))
     whole = bool(names) and all(found) and len(pairs) == len(names) == len(items) * len(criteria)
-    return _GRID if whole and min(len(items), len(criteria)) > 1 else None
+    if not whole or min(len(items), len(criteria)) < 2:
+        return None
+    # `How helpful? [Answer 1]`: criteria have no numbers.
+    swapped = all(re.search(r"\d$", one) for one in criteria) and not any(re.search(r"\d$", one) for one in items)
+    return r"(?s)^(?P<criterion>.+?) ?\[(?P<item>.+)\]$" if swapped else _GRID

@@ -33,7 +33,8 @@ def lists_of_labels(texts: pl.Series) -> tuple[str, list[str]] | None:
             continue
         names, listed = found
         often = int(there.is_in(listed).sum()) >= LEAST_LISTS * len(there)
-        if often and 1 < len(names) < len(cells) - 1:
+        # Brackets say it; marks alone need more different cells than labels.
+        if often and len(names) > 1 and (len(names) < len(cells) - 1 or all(map(_in_brackets, cells))):
             return mark, sorted(names, key=str.lower)
     return None
 
@@ -44,7 +45,8 @@ def _names_in_lists(cells: pl.Series, mark: str) -> tuple[list[str], list[str]] 
     listed = [cell for cell, found in parts.items() if len(found) > 1]
     names = dict.fromkeys(name for found in parts.values() for name in found)
     twice = any(len({*parts[cell]}) < len(parts[cell]) for cell in listed)
-    if not listed or twice or not 1 < len(names) <= MOST_LISTED or all(map(_is_numeral, names)):
+    numbers = all(map(_is_numeral, names)) and not all(map(_in_brackets, listed))
+    if not listed or twice or not 1 < len(names) <= MOST_LISTED or numbers:
         return None
     return [name for name in names if name.lower() not in NOTHING], listed
 
@@ -71,7 +73,20 @@ def parts_of(cell: str, mark: str) -> list[str]:
     return cell.split() if mark == " " else [part.strip() for part in cell.split(mark)]
 
 
+_QUOTED = re.compile(r"'([^']*)'|\"([^\"]*)\"")
+
+
+def _in_brackets(cell: str) -> bool:
+    """Whether a cell is a list as Python, JSON or NumPy writes it: ``['joy', 'fear']``."""
+    bare = cell.strip()
+    return len(bare) > 1 and bare[0] + bare[-1] == "[]"
+
+
 def _listed(cell: str, mark: str) -> list[str]:
+    if mark == "," and _in_brackets(cell):
+        quoted = ["".join(found) for found in _QUOTED.findall(cell)]
+        inside = cell.strip()[1:-1]
+        return quoted or [part for part in parts_of(inside, "," if "," in inside else " ") if part]
     return [part for part in parts_of(cell, mark) if part]
 
 

@@ -61,7 +61,7 @@ class LongSearch(AnnotatorSearch):
 
     def long(self, key: RowKey) -> Structure:
         """One row per label."""
-        stated = self.stated
+        stated, key = self.stated, self._with_criterion_of_people(key)
         labels, question = self._labels(key)
         found = key.options
         if labels:
@@ -97,6 +97,13 @@ class LongSearch(AnnotatorSearch):
         elif kind is None and "judges" not in options:
             self._ask_judges_of_items(key, labels)
         return Structure("long", tuple(columns), options, self._asked(), tuple(self.errors))
+
+    def _with_criterion_of_people(self, key: RowKey) -> RowKey:
+        """The key with a column called as criteria are, if each annotator was asked about one of them."""
+        named = [n for n, v in self.views.items() if called(self.plain[n], "criterion") and v.is_text and v.n_values > 1
+                 and n not in (*key.members, self.stated.label, *self.excluded)]  # fmt: skip
+        of_people = [n for n in named if self._belongs(n, (key.who,))] if key.criterion is None else []
+        return key._replace(criterion=of_people[0]) if of_people else key
 
     def _only_systems(self, key: RowKey, labels: Sequence[str]) -> bool:
         """Whether the column that could say who answered has the names of systems only, and is called so."""
@@ -202,6 +209,8 @@ class LongSearch(AnnotatorSearch):
             return Role(name, kind, why if key.found else "by name", view.examples())
         kind_, why = self.other_role(name)
         of = self._described(name, key) if view.filled else None
+        if kind_ == "computed" and of is not None and self._exceeds_labels(name, of, taken):
+            kind_ = "item column"
         if of is not None and key.who not in of and name in self.stated.people:
             is_judge = name in (self.stated.judges or ())
             kind_, why = ("judge", "listed in judges") if is_judge else ("person", "listed in humans")
@@ -212,6 +221,16 @@ class LongSearch(AnnotatorSearch):
         if kind_ == "unknown":
             kind_ = "answer column"
         return Role(name, kind_, why, view.examples())
+
+    def _exceeds_labels(self, name: str, of: Sequence[str], taken: Mapping[str, RoleKind]) -> bool:
+        """Whether a maximum is above all labels of some unit: the end of their scale, ``max_score``, not computed."""
+        label = next((self.views[n].numbers for n, kind in taken.items() if kind == "label"), None)
+        end = self.views[name].numbers
+        if label is None or end is None or "max" not in self.plain[name]:
+            return False
+        both = pl.DataFrame({"of": crossed([self.views[n].codes for n in of]), "label": label, "end": end}).drop_nulls()
+        return bool((both["label"] <= both["end"]).all()) and not bool(
+            both.group_by("of").agg((pl.col("label") == pl.col("end")).any())["label"].all())  # fmt: skip
 
     def _check_exchanged(self, key: RowKey, labels: Sequence[str], options: dict[str, Any]) -> None:
         """Ask who answered if labels agree more within other units than within the items of this reading."""

@@ -7,10 +7,12 @@ from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
+import numpy as np
+
 from assay.data import words
 from assay.data.names import model_names
 from assay.data.structure.annotators import of_one
-from assay.data.structure.cells import ColumnView, computed_columns, could_be_counts, last_is_total
+from assay.data.structure.cells import ColumnView, computed_columns, could_be_counts, is_sum_of, last_is_total
 from assay.data.structure.dependence import dependence
 from assay.data.structure.long import LongSearch
 from assay.data.structure.one_scale import MOST_SHARED_VALUES, VERY_FEW_ROWS, on_one_scale, scale_groups, values_of
@@ -116,6 +118,7 @@ class WideSearch(LongSearch):
             given = "not in humans or judges" if stated.people and stated.people == {*labels} else "not in columns"
             why = self._why_metadata(name) if stated.columns is None else given
             roles[name] = ("item column", f"{LEFT_OUT}{why}" if name in left else why)
+        roles |= self._sums_of_labels({n for n, (kind, _) in roles.items() if kind == "item column"} - {*left}, labels)
         columns = []
         for name, view in self.views.items():
             kind, why = roles.get(name, ("item", "as specified" if stated.item == name else self._why_item(view)))
@@ -131,6 +134,23 @@ class WideSearch(LongSearch):
             columns.append(Role(name, kind, why, view.examples(3 if name in labels else 2)))
         rows = {} if item is None else self._computed_rows(item, labels)
         return Structure("wide", tuple(columns), options, self._asked(), tuple(self.errors), rows)
+
+    def _sums_of_labels(self, names: Collection[str], labels: Sequence[str]) -> dict[str, tuple[RoleKind, str]]:
+        """Columns that are sums of labels of one annotator, or of all, and those called so (`ann_total`): no strata."""
+        says = crossed_names(labels)
+        groups: dict[str, list[str]] = {"": [*labels]}
+        for name, who in {} if says is None else says.annotator_of.items():
+            groups.setdefault(who, []).append(name)
+        found: dict[str, tuple[RoleKind, str]] = {}
+        for name in () if self.stated.exclude == () else names:
+            for who, of in groups.items():
+                cells = [one.to_numpy() for n in (name, *of) if (one := self.views[n].numbers) is not None]
+                rest = {name.removeprefix(who), name.removesuffix(who)} - {name}
+                if len(cells) == len(of) + 1 > 2 and is_sum_of(cells[0], np.stack(cells[1:])):
+                    found[name] = ("computed", f"a sum of {listing(of, 4)}")
+                elif any(called(plain_name(one), "computed") for one in rest):
+                    found[name] = ("computed", "by name")
+        return found
 
     def _split_annotator(self, name: str, judges: Collection[str]) -> str:
         """The judge that the name of a column says by the stated template; for others the whole name."""
@@ -532,7 +552,9 @@ class WideSearch(LongSearch):
         odd = [n for n in numbers if n is not None and (NUMBERED.fullmatch(self.plain[n]) or self._counts_rows(n))]
         repeated = [n for n in named if self.views[n].is_text] if not self._keys else []
         found = texts or self._identifiers() or repeated or odd
-        return found[0] if found else None
+        # A reason that is another in each row is not the item, if columns identify the rows together.
+        reason = bool(found) and self._by_name(found[0]) == "comment" and bool(self._keys)
+        return found[0] if found and not reason else None
 
     def _numbers_items(self, name: str) -> bool:
         """Whether a column of text numbers the items: ``E0001``, ``E0002``."""

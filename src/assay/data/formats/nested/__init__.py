@@ -9,6 +9,7 @@ before the structure of the table is found. Annotators without names are named b
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import replace
 from typing import Any
@@ -87,6 +88,7 @@ def unfold(rows: Rows, stated: Mapping[str, Any] | None = None) -> Rows:
     frame, source, stated = rows.labels.drop("_row", strict=False), rows.reading.source, stated or {}
     cells = {name: objects_of_lists(values) for name, values in parsed_columns(frame, frame.columns).items()}
     refuse_spans(cells, source)
+    cells |= {n: [json.dumps(one) for one in cells[n]] for n in lists.offered_choices(cells, frame)}
     marked = marked_categories(cells, [n for n in frame.columns if n not in cells], source)
     joined = comma_lists(frame.drop(cells))
     packed = {} if "columns" in stated else packed_lists(frame.drop([*cells, *joined]))

@@ -67,6 +67,21 @@ def lists_of_objects(given: Nested) -> Unfolded | None:
     return Unfolded(found, [words.one_row_per_answer(lists)], lists if unnamed else (), lengths=lengths)
 
 
+def offered_choices(cells: Mapping[str, Sequence[Any]], frame: pl.DataFrame) -> list[str]:
+    """The lists of texts from which another column has one in each record: what could be chosen, not who chose it.
+
+    A list of the labels of several people has one twice, where two of them agree.
+    """
+    texts = {n: frame[n].to_list() for n in frame.columns if n not in cells and frame[n].dtype == pl.String}
+    found = []
+    for name, own in cells.items():
+        full = len(own) > 1 and all(isinstance(one, list) and len(one) > 1 for one in own)
+        if full and all(isinstance(v, str) for one in own for v in one) and all(len({*one}) == len(one) for one in own):
+            picked = (all(cell in one for cell, one in zip(said, own, strict=True)) for said in texts.values())
+            found += [name] if any(picked) else []
+    return found
+
+
 def _flat(answer: Mapping[str, Any]) -> Record:
     """An object without objects inside, also in JSON text: ``{"data": {"label": 4}}`` becomes ``{"data.label": 4}``."""
     found: Record = {}

@@ -46,6 +46,8 @@ def records_in(values: Any) -> list[Record] | None:
     if not isinstance(values, dict) or not values:
         return None
     inner = list(values.values())
+    if grouped := _records_of_groups(values):
+        return grouped
     if all(isinstance(one, dict) for one in inner):
         kinds = [{type(v) for v in one.values()} for one in inner if one]
         varied = any(len(kind - {int, float, type(None)}) > (0 if kind & {int, float} else 1) for kind in kinds)
@@ -63,6 +65,30 @@ def records_in(values: Any) -> list[Record] | None:
 
 MOST_RATERS = 30
 """Largest number of keys of an item that are annotators or criteria if a document has fewer items than that."""
+
+
+def _records_of_groups(values: Mapping[str, Any]) -> list[Record] | None:
+    """The records of an object with one object of lists of them, by system or condition; None for other objects.
+
+    ``{"judge": "gpt-4o", "scores": {"base": [{"id": 1, "tone": 4}], "tuned": [{"id": 1, "tone": 5}]}}``.
+    """
+    objects = [one for one in values.values() if isinstance(one, dict)]
+    found = [one for one in objects if len(one) > 1 and all(map(_is_records, one.values()))]
+    if len(found) != 1 or len(values) < 2:
+        return None
+    records = [(name, one) for name, own in found[0].items() for one in own]
+    group = NAMES if name_annotators([*found[0]]) else "group"
+    if any(2 * len(one) < len(keys_of(one for _, one in records)) or group in one for _, one in records):
+        return None
+    # Who answered is said next to the lists, or in an object of settings.
+    settings = {**values, **{k: v for one in objects if one is not found[0] for k, v in one.items()}}
+    about = {k: settings[k] for k in raters_in({k: [v] for k, v in settings.items() if isinstance(v, str)})}
+    own = group == NAMES or any(name_people(one) or not one.keys().isdisjoint(about) for _, one in records)
+    return [{**({} if own else about), group: name, **one} for name, one in records]
+
+
+def _is_records(value: Any) -> bool:
+    return isinstance(value, list) and len(value) > 0 and all(isinstance(one, dict) and one for one in value)
 
 
 def _records_by_item(values: Mapping[str, Mapping[str, Any]]) -> list[Record] | None:
