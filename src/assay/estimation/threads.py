@@ -17,7 +17,8 @@ def one_thread() -> AbstractContextManager[Any]:
     Products of thousands of small matrices take twice the processor time with two threads, and several times as long
     where another program uses one of the processors. Questions run in several processes with joblib.
     """
-    return _controller("scipy.linalg" in sys.modules).limit(limits=1, user_api="blas")
+    limited: AbstractContextManager[Any] = _controller("scipy.linalg" in sys.modules).limit(limits=1, user_api="blas")
+    return limited
 
 
 @lru_cache(maxsize=1)
