@@ -16,19 +16,23 @@ import hashlib
 import inspect
 import math
 import re
+import sys
 import textwrap
 import types
 import typing
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from numbers import Integral, Real
-from typing import Any, ClassVar, Concatenate, Literal, ParamSpec, Self, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Concatenate, Literal, ParamSpec, Self, TypeVar
 
 import numpy as np
 
 from assay.errors import DataError, DesignError, listing, unknown, unknown_judge
 from assay.estimation import table_reader
-from assay.estimation.threads import one_thread
+
+if TYPE_CHECKING:
+    from threadpoolctl import ThreadpoolController
 
 Method = Literal["percentile", "bca", "jackknife", "none"]
 Adjustment = Literal["by", "bh", "holm", "none"]
@@ -246,6 +250,25 @@ def question_of_two(settings: Callable[P, S]) -> Callable[[Callable[[A, B, S], R
 def question_alone(settings: Callable[P, S]) -> Callable[[Callable[[S], R]], Callable[P, R]]:
     """As `question`, for a function that has only options."""
     return lambda function: _ask(function, typing.cast("type[Settings]", settings))
+
+
+def one_thread() -> AbstractContextManager[Any]:
+    """Let BLAS use one thread meanwhile, as context.
+
+    Products of thousands of small matrices take twice the processor time with two threads, and several times as long
+    where another program uses one of the processors. Questions run in several processes with joblib.
+    """
+    limited: AbstractContextManager[Any] = _controller("scipy.linalg" in sys.modules).limit(limits=1, user_api="blas")
+    return limited
+
+
+@functools.lru_cache(maxsize=1)
+def _controller(with_scipy: bool) -> ThreadpoolController:
+    """The libraries that are loaded: NumPy's, and SciPy's once it is imported, which has its own."""
+    from threadpoolctl import ThreadpoolController
+
+    del with_scipy
+    return ThreadpoolController()
 
 
 def _ask(function: Callable[..., Any], settings: type[Settings]) -> Callable[..., Any]:

@@ -23,10 +23,10 @@ from assay.data.annotations import Answers
 from assay.data.ratings import LABELS
 from assay.errors import DesignError, listing
 from assay.estimation.intervals import Estimates, adjust_p, partial_conjunction
+from assay.estimation.options import one_thread
 from assay.estimation.resampling import Units, estimate_open, estimate_sums
 from assay.estimation.result import Exclusion
 from assay.estimation.statistic import Bools, Floats, Ints
-from assay.estimation.threads import one_thread
 from assay.replacement.panel import AltTestTable, HeadToHead, Rule, Test, labels_of
 from assay.reporting.pictures import Tone
 from assay.statistics.clusters import Clustering, clustering_of
