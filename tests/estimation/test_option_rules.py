@@ -12,6 +12,7 @@ import numpy as np
 import polars as pl
 import pytest
 
+import assay
 from assay.errors import DesignError
 from assay.estimation.options import (
     LEAST_RESAMPLES,
@@ -489,3 +490,25 @@ def test_plain_option_as_json():
     assert plain(few) == {str(i): i for i in range(100)}
     assert plain(many) == short(many)
     assert plain(math.sqrt) == short(math.sqrt)
+
+
+def blas_threads() -> set[int]:
+    from threadpoolctl import threadpool_info
+
+    return {one["num_threads"] for one in threadpool_info() if one["user_api"] == "blas"}
+
+
+def test_a_question_uses_one_thread_of_blas_and_leaves_the_callers_number():
+    import scipy.linalg  # noqa: F401 - it has a BLAS of its own
+    from threadpoolctl import threadpool_limits
+
+    seen: list[set[int]] = []
+
+    def score(label: Any, others: list[Any]) -> float:
+        seen.extend([blas_threads()] if not seen else [])
+        return float(label == others[0])
+
+    labels = assay.simulate(n_items=30, judges={"gpt": 0.3}, seed=1)
+    with threadpool_limits(2, user_api="blas"):
+        assay.alt_test(labels, "gpt", score=score, epsilon=0.2, min_items=2)
+        assert (seen, blas_threads()) == ([{1}], {2})

@@ -253,18 +253,18 @@ def question_alone(settings: Callable[P, S]) -> Callable[[Callable[[S], R]], Cal
 
 
 def one_thread() -> AbstractContextManager[Any]:
-    """Let BLAS use one thread meanwhile, as context.
+    """Return a context in which BLAS uses one thread.
 
     Products of thousands of small matrices take twice the processor time with two threads, and several times as long
     where another program uses one of the processors. Questions run in several processes with joblib.
     """
-    limited: AbstractContextManager[Any] = _controller("scipy.linalg" in sys.modules).limit(limits=1, user_api="blas")
+    limited: AbstractContextManager[Any] = _libraries("scipy.linalg" in sys.modules).limit(limits=1, user_api="blas")
     return limited
 
 
-@functools.lru_cache(maxsize=1)
-def _controller(with_scipy: bool) -> ThreadpoolController:
-    """The libraries that are loaded: NumPy's, and SciPy's once it is imported, which has its own."""
+@functools.cache
+def _libraries(with_scipy: bool) -> ThreadpoolController:
+    """The libraries that are loaded now: NumPy's, and SciPy's once it is imported."""
     from threadpoolctl import ThreadpoolController
 
     del with_scipy

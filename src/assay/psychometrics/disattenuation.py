@@ -41,9 +41,10 @@ LEAST_OBJECTS = 3
 """Smallest number of objects: with two any correlation is ±1."""
 
 VANISHING, LEAST_RELIABILITY = 1e-6, 1e-9
+"""A share of variance, and a reliability, that count as 0: a correlation divided by their roots is meaningless."""
+
 CORRECTED: tuple[CoefficientName, ...] = ("generalizability", "dependability")
 """The coefficients that a correlation is corrected with."""
-"""A share of variance, and a reliability, that count as 0: a correlation divided by their roots is meaningless."""
 
 NAMES = ("observed, same", "observed, different", "eq. 3 (Eρ²)", "by Φ", "structural")
 
