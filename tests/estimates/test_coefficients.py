@@ -295,7 +295,7 @@ def test_slices_of_a_number_with_more_values_than_labelled_items_are_refused() -
 
 
 def one_level(n_level: int, yes: int = 0) -> Annotations:
-    """400 items, 40 of level z; 60 are labelled, n_level of them of level z, of which some are yes."""
+    """400 items, 40 of level z; 60 are labelled, n_level of them of level z, with some yes."""
     rng = np.random.default_rng(8)
     names, level = [f"i{i:03d}" for i in range(400)], np.arange(400) < 40
     judged = np.where(level, rng.random(400) < 0.3, rng.random(400) < 0.4)

@@ -1075,7 +1075,7 @@ def test_mean_of_two_labels_is_share_of_three_is_number():
 
 
 def test_rare_labels_of_a_small_stratum_do_not_narrow_the_interval() -> None:
-    """No yes among 50 labelled of 950 items: their share can be up to .06, whatever is known of the other 50 items."""
+    """No yes among 50 labelled of 950 items: their share can be up to .06, also if the other 50 items are known."""
     rows = [(f"i{i}", "gpt", "yes" if i >= 950 else "no") for i in range(1000)]
     rows += [(f"i{i}", "ann", "no") for i in range(0, 950, 19)] + [
         (f"i{i}", "ann", "yes" if i % 3 else "no") for i in range(950, 1000)

@@ -499,7 +499,7 @@ def blas_threads() -> set[int]:
 
 
 def test_a_question_uses_one_thread_of_blas_and_leaves_the_callers_number():
-    import scipy.linalg  # noqa: F401 - it has a BLAS of its own
+    import scipy.linalg  # noqa: F401 - it has another BLAS
     from threadpoolctl import threadpool_limits
 
     seen: list[set[int]] = []

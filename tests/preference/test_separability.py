@@ -385,7 +385,7 @@ def test_combined_benchmarks_are_one_table():
 
 
 def test_interval_sentence_names_the_items_of_all_pairs_and_groups():
-    """Pairs on benchmarks of their own have different numbers of items."""
+    """Pairs on different benchmarks have different numbers of items."""
     few = generations(6, systems=("m1", "m2"))
     more = generations(10, systems=("m1", "m3")).with_columns(item=pl.format("b{}", "item"))
     found = assay.separability(outputs(pl.concat([few, more])), similarity="words")

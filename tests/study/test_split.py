@@ -89,7 +89,7 @@ def test_strata_that_item_names_begin_with_are_no_documents():
         "165 items in the development set and 75 in the test set (seed 0).\n"
         "Test set: 25 items of each of 3 kinds of benchmark."
     )
-    # Without the strata, or with others, they could be documents: the refusal says so, and what mends it.
+    # Without the strata, or with others, they could be documents: the error names the rule and the option.
     message = (
         r"3 documents \(by the text before '-' in their names\) cannot be split into two parts, 25 of each kind for "
         "the test; if items of one document may be in different parts, set document='item'"

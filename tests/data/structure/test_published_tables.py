@@ -34,7 +34,7 @@ def roles(source: Any, **options: Any) -> dict[str, str]:
 
 
 def test_read_ignores_totals_of_each_annotator():
-    # The judge has no total, which is no criterion then: it would say which labels the annotators gave.
+    # The judge has no total. So it is not a criterion: it would say which labels the annotators gave.
     frame = graded(("a", "b", "gpt")).drop("gpt_total").rename({"b_total": "b_points"})
     frame = frame.with_columns(pl.col("a_total", "b_points") * 10, consensus_total=10 * pl.col("a_total"))
     found = roles(frame, judges=["gpt"])
