@@ -402,17 +402,10 @@ def _value(stated: str, scale: Scale) -> float:
         return float(fraction["value"].replace(",", "."))
     if number is None:
         return math.nan
-    percent = number["unit"] in ("%", "percent")
-    whole = (
-        1.0
-        if not percent
-        else 100.0
-        if scale.bounds == (0.0, 1.0)
-        else 1.0
-        if scale.bounds == (0.0, 100.0)
-        else math.nan
-    )
-    return float(number["value"]) / whole
+    if number["unit"] not in ("%", "percent"):
+        return float(number["value"])
+    hundred: dict[tuple[float, float] | None, float] = {(0.0, 1.0): 1.0, (0.0, 100.0): 100.0}
+    return float(number["value"]) * hundred.get(scale.bounds, math.nan) / 100
 
 
 _FIRST = {"first", "a", "former", "a > b", "a >> b", "b < a"}
