@@ -4,10 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
-import sys
-from contextlib import contextmanager
 from types import SimpleNamespace
-from typing import ClassVar
 
 import numpy as np
 import pytest
@@ -471,32 +468,6 @@ def test_information_is_the_curvature():
     np.testing.assert_allclose(module.observed_information(Bowl(), np.array([3.0, 1.0])), INFORMATION, rtol=1e-7)
 
 
-@pytest.mark.parametrize("quick", [True, False])
-def test_each_method_has_the_same_number_of_draws(quick, monkeypatch):
-    told = []
-    settings = RaterSettings(quick=quick, chains=3, draws=200, warmup=70, starts=6, seed=5,
-                             progress=lambda *what: told.append(what))  # fmt: skip
-    best, other = mode((1.0,), covariance=((4.0,),)), mode()
-    chains = Chains(np.ones((3, 200, 1)), 0, 1.0)
-    monkeypatch.setattr(module, "model_of", lambda table, asked: ("density", ("layout", table, asked)))
-    monkeypatch.setattr(module, "find_modes", lambda *asked: found.append(asked) or (best, other))
-    monkeypatch.setattr(module, "sample", lambda *asked: sampled.append(asked) or chains)
-    found, sampled = [], []
-    table = SimpleNamespace(crowd=False)
-    made = module.fit(table, settings)
-    density = ("density", ("layout", table, settings))
-    assert found == [(density, 6, 5, settings.progress)]
-    assert made.modes == (best, other)
-    assert made.draws.shape == (600, 1)
-    if quick:
-        assert (made.chains, sampled, told) == (None, [], [])
-        np.testing.assert_array_equal(made.draws, best.normal_draws(600, 5, 9))
-    else:
-        assert made.chains is chains
-        assert sampled == [(density, best, 3, 70, 200, 5)]
-        assert told == [("sampling", 6, 7)]
-
-
 # -- quantities of raters, from parameters that are φ themselves -------------------------------------------
 
 
@@ -562,80 +533,7 @@ def test_draws_of_a_posterior_have_its_mean_and_those_of_a_normal_its_mode():
     assert (many.low, many.high) == pytest.approx((0.875 - 0.9, 0.875 + 0.9), abs=0.01)
 
 
-# -- sampling, with a sampler that can be followed by hand ------------------------------------------------
-
-
-class Walk:
-    """A sampler whose nth state of chain k lies n steps from its start along the first axis; every third diverges."""
-
-    asked: ClassVar[list[dict]] = []
-
-    def __init__(self, **asked):
-        self.asked.append(asked)
-
-    def init(self, key, warmup, start, model_args, model_kwargs):
-        self.asked.append({"key": key, "warmup": warmup, "start": start})
-        return SimpleNamespace(z=start, diverging=False, n=0)
-
-    def sample(self, state, model_args, model_kwargs):
-        n = state.n + 1
-        return SimpleNamespace(z=state.z + np.eye(len(state.z))[0], diverging=n % 3 == 0, n=n)
-
-
-def plain_jax(wide: list[bool]):
-    """What the sampler uses of jax, in Python alone."""
-
-    @contextmanager
-    def enable_x64(on):
-        wide.append(on)
-        yield
-
-    def scan(step, state, rows, length):
-        found = []
-        for _ in range(length):
-            state, shown = step(state, rows)
-            found.append(shown)
-        return state, tuple(np.array(part) for part in zip(*found, strict=True))
-
-    def jit(run):
-        return SimpleNamespace(lower=lambda key, start: SimpleNamespace(compile=lambda: run))
-
-    return SimpleNamespace(
-        enable_x64=enable_x64, jit=jit, lax=SimpleNamespace(scan=scan),
-        random=SimpleNamespace(PRNGKey=lambda seed: seed, split=lambda key, n: [(key, i) for i in range(n)]),
-    )  # fmt: skip
-
-
-@pytest.mark.parametrize("chains", [3, 1])
-def test_chains_start_at_mode_and_drop_warm_up(chains, monkeypatch):
-    wide, wanted = [], []
-    monkeypatch.setattr(module, "require", lambda name, extra, why: wanted.append((name, extra)) or plain_jax(wide))
-    monkeypatch.setitem(sys.modules, "numpyro", SimpleNamespace())
-    monkeypatch.setitem(sys.modules, "numpyro.infer", SimpleNamespace(NUTS=Walk))
-    monkeypatch.setattr(module, "jax_value", lambda density: density.value)
-    monkeypatch.setattr(Walk, "asked", [])
-    covariance = np.array([[4.0, 2], [2, 5]])  # The square root of which is 2, 0; 1, 2.
-    middle = TOP + 1
-    found = module.sample(Bowl(), mode(middle, covariance=covariance), chains, 4, 5, 6)
-    assert wanted == [("jax", "raters"), ("numpyro", "raters")]
-    assert all(wide)
-    assert len(wide) == chains + 1
-    kernel, *asked = Walk.asked
-    potential = kernel.pop("potential_fn")
-    assert kernel == {"dense_mass": True, "max_tree_depth": 8, "target_accept_prob": 0.85}
-    # z = (1, 1) is 3 and 4 from the top: (4 · 9 + 2 · 12 + 9 · 16) / 2 less the 7 on top.
-    assert potential(np.ones(2)) == pytest.approx(204 / 2 - 7)
-    assert sorted(c["key"] for c in asked) == [(6, k) for k in range(chains)]
-    assert {c["warmup"] for c in asked} == {4}
-    starts = np.random.default_rng(np.random.SeedSequence(6, spawn_key=(8,))).normal(size=(chains, 2))
-    for k, start in enumerate(starts):
-        # The fifth to the ninth state; a step along the first axis is (2, 1).
-        first = middle + np.array([2 * start[0], start[0] + 2 * start[1]])
-        wanted_x = [first + n * np.array([2.0, 1]) for n in range(5, 10)]
-        np.testing.assert_allclose(found.x[k], wanted_x, atol=1e-12)
-    # Of those the sixth and the ninth diverge, in each chain.
-    assert found.divergences == 2 * chains
-    assert 0 <= found.seconds < 5
+# -- sampling ----------------------------------------------------------------------------------------------
 
 
 @pytest.mark.slow

@@ -593,8 +593,9 @@ def chains_of(kind: str):
     """A sampler that draws from the normal around the mode, 2 chains of 1,000, but for what is planted."""
     from assay.psychometrics.raters.fit import Chains
 
-    def sample(density, mode, chains, warmup, draws, seed):
-        z = np.random.default_rng(1).normal(size=(chains, draws, len(mode.x)))
+    def sample(density, mode, settings):
+        draws = settings.draws
+        z = np.random.default_rng(1).normal(size=(settings.chains, draws, len(mode.x)))
         if kind == "slow":
             # Autocorrelated draws: each is .95 of the one before.
             for i in range(1, draws):
@@ -631,10 +632,10 @@ def test_too_few_draws_are_reported_first(kind, monkeypatch):
     assert np.abs(found.severity.replicates.sum(axis=1)).max() < 1e-9
 
 
-def hundred_draws():
+def hundred_draws(draws: int = 100, **more):
     """Ten seconds of compiling."""
     truth = rated(40, (-0.6, 0.0, 0.6), (0.5, 0.5, 0.8), categories=3, seed=2)
-    return assay.rater_model(truth.labels, starts=1, chains=2, warmup=50, draws=100)
+    return assay.rater_model(truth.labels, starts=1, chains=2, warmup=50, draws=draws, **more)
 
 
 first_hundred_draws = functools.cache(hundred_draws)
@@ -675,6 +676,16 @@ def test_one_seed_gives_the_same_draws():
     pytest.importorskip("numpyro")
     one, two = first_hundred_draws(), hundred_draws()
     np.testing.assert_array_equal(one.severity.replicates, two.severity.replicates)
+
+
+@pytest.mark.slow
+def test_sampler_tells_its_progress_and_stops_at_any_number_of_draws():
+    pytest.importorskip("numpyro")
+    told = []
+    found = hundred_draws(130, progress=lambda what, done, n: told.append((what, done, n)))
+    assert [one for one in told if one[0] == "sampling"] == [("sampling", min(50 * n, 360), 360) for n in range(1, 9)]
+    few, many = (one.severity.replicates.reshape(2, n, -1) for one, n in ((first_hundred_draws(), 100), (found, 130)))
+    np.testing.assert_allclose(few, many[:, :100], rtol=1e-12)
 
 
 # -- fairness -------------------------------------------------------------------------------------------

@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
+from threading import Lock
 from time import perf_counter
 from typing import Any, Protocol
 
@@ -184,9 +185,7 @@ def fit(table: RaterTable, settings: RaterSettings) -> RaterFit:
     if settings.quick:
         draws = modes[0].normal_draws(settings.chains * settings.draws, settings.seed, 9)
         return RaterFit(density, modes, None, draws, settings)
-    if settings.progress is not None:
-        settings.progress("sampling", settings.starts, settings.starts + 1)
-    chains = sample(density, modes[0], settings.chains, settings.warmup, settings.draws, settings.seed)
+    chains = sample(density, modes[0], settings)
     return RaterFit(density, modes, chains, chains.all, settings)
 
 
@@ -631,6 +630,9 @@ MOST_RHAT = 1.01
 MOST_DEPTH = 8
 """Doublings of a trajectory: 256 steps; for a round posterior, 7 are usual."""
 
+DRAWS_AT_ONCE = 50
+"""Draws of a chain between two calls of ``progress``; fewer make no difference to them."""
+
 MOST_DENSE = 4_000_000
 """Entries of a matrix of zeros and ones by which labels are summed (32 MB); beyond, they are gathered."""
 
@@ -657,8 +659,8 @@ class Chains:
         return self.x.reshape(-1, self.x.shape[-1])
 
 
-def sample(density: Model, mode: Mode, chains: int, warmup: int, draws: int, seed: int) -> Chains:
-    """Draws around a mode.
+def sample(density: Model, mode: Mode, settings: RaterSettings) -> Chains:
+    """Draws around a mode, some at a time, so that progress can be told between them.
 
     Raises
     ------
@@ -669,6 +671,7 @@ def sample(density: Model, mode: Mode, chains: int, warmup: int, draws: int, see
     require("numpyro", "raters", PURPOSE)
     from numpyro.infer import NUTS
 
+    chains, warmup, n, seed = settings.chains, settings.warmup, settings.warmup + settings.draws, settings.seed
     root = np.linalg.cholesky(mode.covariance)
     starts = np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(8,))).normal(size=(chains, len(mode.x)))
     with jax.enable_x64(True):
@@ -682,22 +685,43 @@ def sample(density: Model, mode: Mode, chains: int, warmup: int, draws: int, see
             state = kernel.sample(state, (), {})
             return state, (state.z, state.diverging)
 
-        def run(key: Any, start: Any) -> Any:
-            state = kernel.init(key, warmup, start, (), {})
-            return jax.lax.scan(step, state, None, length=warmup + draws)[1]
+        def run(state: Any) -> Any:
+            return jax.lax.scan(step, state, None, length=DRAWS_AT_ONCE)
 
-        def chain(key: Any, start: Any) -> tuple[Any, ...]:
+        def chain(state: Any) -> tuple[Any, ...]:
+            found = []
             with jax.enable_x64(True):
-                return tuple(np.asarray(one) for one in compiled(key, start))
+                for _ in range(0, n, DRAWS_AT_ONCE):
+                    state, drawn = compiled(state)
+                    found.append([np.asarray(one) for one in drawn])
+                    told()
+            return tuple(np.concatenate(one)[warmup:n] for one in zip(*found, strict=True))
 
+        told = _telling(settings.progress, chains * n)
         keys = jax.random.split(jax.random.PRNGKey(seed), chains)
-        compiled = jax.jit(run).lower(keys[0], starts[0]).compile()
+        begin = jax.jit(lambda key, start: kernel.init(key, warmup, start, (), {}))
+        states = [begin(key, start) for key, start in zip(keys, starts, strict=True)]
+        compiled = jax.jit(run).lower(states[0]).compile()
         began = perf_counter()
         with ThreadPoolExecutor(chains) as pool:
-            found = list(pool.map(chain, keys, starts))
+            found = list(pool.map(chain, states))
         seconds = perf_counter() - began
-    z, diverging = (np.stack(part)[:, warmup:] for part in zip(*found, strict=True))
+    z, diverging = (np.stack(part) for part in zip(*found, strict=True))
     return Chains(mode.x + z @ root.T, int(diverging.sum()), seconds)
+
+
+def _telling(progress: Progress | None, n: int) -> Callable[[], None]:
+    """A function that several threads call after each ``DRAWS_AT_ONCE`` draws of ``n``."""
+    lock, done = Lock(), 0
+
+    def told() -> None:
+        nonlocal done
+        with lock:
+            done = min(done + DRAWS_AT_ONCE, n)
+            if progress is not None:
+                progress("sampling", done, n)
+
+    return told
 
 
 def jax_value(density: Model) -> Callable[[Any], Any]:
