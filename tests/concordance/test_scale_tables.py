@@ -412,7 +412,8 @@ def test_pooling_sentences_name_inflated_benchmarks(plain):
     ]
     none = dataclasses.replace(found, pooling=pooling_rows(rows[1], rows[3]))
     assert words.pooling_sentences(none) == [
-        "Pooling does not significantly inflate the ICC: no value of 'topic' is significantly below the pooled ICC."
+        "Inflation of the ICC by pooling is not significant: no value of 'topic' has an ICC significantly below the "
+        "pooled one."
     ]
     unknown = dataclasses.replace(found, pooling=pooling_rows((*rows[0][:6], None, False)))
     assert words.pooling_sentences(unknown) == [

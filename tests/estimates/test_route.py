@@ -323,7 +323,7 @@ def test_route_sentences_and_decisions():
 
     assert route_lines(made(0.4, 7.0, 3600.0)) == [
         "Judge share 40% (items with 'sure' of at least 7): on these items m's agreement with humans is at most 0.1 "
-        "below agreement among humans (difference + margin: 0.15 [0.05, 0.25], p = 0.004; 1,200 human-labelled items). "
+        "below agreement among humans (difference + 0.1: 0.15 [0.05, 0.25], p = 0.004; 1,200 human-labelled items). "
         "Probability of choosing a share that violates the margin: at most 0.05.",
         "Human queue: 1,800 of 3,000 items, 1 of them without a label or signal of the judge. Cost: 3,600 instead of "
         "6,000.",

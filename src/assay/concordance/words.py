@@ -537,8 +537,8 @@ def pooling_sentences(found: Any) -> list[str]:
                 f"higher than the ICC within {rows.height} of {every.height} values of '{found.by}' ({worst})."
             )
     return lines or [
-        f"Pooling does not significantly inflate the ICC: no value of '{found.by}' is significantly below the pooled "
-        "ICC."
+        f"Inflation of the ICC by pooling is not significant: no value of '{found.by}' has an ICC significantly below "
+        "the pooled one."
     ]
 
 

@@ -331,7 +331,7 @@ def route_lines(found: Any) -> list[str]:
     which = "" if found.share >= 1 else f" (items with '{settings.signal}' of at least {found.threshold:.4g})"
     return [
         f"Judge share {100 * found.share:.0f}%{which}: on these items {found.judge}'s agreement with humans is at most "
-        f"{settings.epsilon:g} below agreement among humans (difference + margin: {number}; "
+        f"{settings.epsilon:g} below agreement among humans (difference + {settings.epsilon:g}: {number}; "
         f"{counted(row['n'], 'human-labelled item')}). Probability of choosing a share that violates the margin: at "
         f"most {settings.alpha:g}.",
         f"Human queue: {round((1 - found.share) * found.n_all):,} of {found.n_all:,} items{_unsignalled(found)}. "
