@@ -213,12 +213,15 @@ def severity_lines(rows: pl.DataFrame, alpha: float, unit: str, severe: int) -> 
     estimate = pl.col("estimate") * severe
     differing = rows.filter(pl.col("p_adjusted") <= alpha).sort(estimate)
     columns = ("estimate", "low", "high")
-    for how, some in (
-        ("severe", differing.filter(estimate > 0).reverse()),
-        ("lenient", differing.filter(estimate < 0)),
-    ):
-        each = [f"{who} ({signed(x)} {interval(*ends)})" for who, x, *ends in some.select("annotator", *columns).rows()]
-        yield from _differing_line(f"more {how} than the mean ({unit})", each)
+    sides = {
+        "more severe": differing.filter(estimate > 0).reverse(),
+        "more lenient": differing.filter(estimate < 0),
+    }
+    named = {
+        how: [f"{who} ({signed(x)} {interval(*ends)})" for who, x, *ends in some.select("annotator", *columns).rows()]
+        for how, some in sides.items()
+    }
+    yield from _differing_line(named, f" than the mean ({unit})")
     yield from no_difference_line(rows.height - differing.height, rows.height, "severity")
 
 
@@ -226,19 +229,22 @@ def variability_lines(rows: pl.DataFrame, unit: str = "categories") -> Iterator[
     """Raters who differ significantly in ψ; ``rows`` are all raters, with ``different`` and ``away`` from the mean."""
     differing = rows.filter("different").sort("psi")
     columns = ("psi", "psi_low", "psi_high")
-    for how, some in (
-        ("more", differing.filter(pl.col("away") > 0).reverse()),
-        ("less", differing.filter(pl.col("away") < 0)),
-    ):
-        each = [f"{who} ({estimated(*found)})" for who, *found in some.select("annotator", *columns).rows()]
-        yield from _differing_line(f"{how} variable than the mean (ψ, {unit})", each)
+    sides = {"more": differing.filter(pl.col("away") > 0).reverse(), "less": differing.filter(pl.col("away") < 0)}
+    named = {
+        f"{how} variable": [f"{who} ({estimated(*found)})" for who, *found in some.select("annotator", *columns).rows()]
+        for how, some in sides.items()
+    }
+    yield from _differing_line(named, f" than the mean (ψ, {unit})")
     yield from no_difference_line(rows.height - differing.height, rows.height, "variability")
 
 
-def _differing_line(how: str, raters: Sequence[str]) -> Iterator[str]:
-    """Raters with a significant difference from the mean, if there are any."""
-    if raters:
-        yield f"Significantly {how}: {listing(raters, 6)}."
+def _differing_line(sides: Mapping[str, Sequence[str]], than: str) -> Iterator[str]:
+    """Raters with a significant difference from the mean on either side, if there are any: in one sentence, so that a
+    page with room for some sentences never shows one side alone."""
+    each = [(how, listing(raters, 6)) for how, raters in sides.items() if raters]
+    if each:
+        parts = [f"{how}{'' if n else than}: {who}" for n, (how, who) in enumerate(each)]
+        yield f"Significantly {'; '.join(parts)}."
 
 
 def approximation_line(labels: Ints, few: int) -> str:
