@@ -660,7 +660,7 @@ class Chains:
 
 
 def sample(density: Model, mode: Mode, settings: RaterSettings) -> Chains:
-    """Draws around a mode, some at a time, so that progress can be told between them.
+    """Draws around a mode, some at a time, so that progress can be shown between them.
 
     Raises
     ------
@@ -694,10 +694,10 @@ def sample(density: Model, mode: Mode, settings: RaterSettings) -> Chains:
                 for _ in range(0, n, DRAWS_AT_ONCE):
                     state, drawn = compiled(state)
                     found.append([np.asarray(one) for one in drawn])
-                    told()
+                    count()
             return tuple(np.concatenate(one)[warmup:n] for one in zip(*found, strict=True))
 
-        told = _telling(settings.progress, chains * n)
+        count = _reporter(settings.progress, chains * n)
         keys = jax.random.split(jax.random.PRNGKey(seed), chains)
         begin = jax.jit(lambda key, start: kernel.init(key, warmup, start, (), {}))
         states = [begin(key, start) for key, start in zip(keys, starts, strict=True)]
@@ -710,18 +710,18 @@ def sample(density: Model, mode: Mode, settings: RaterSettings) -> Chains:
     return Chains(mode.x + z @ root.T, int(diverging.sum()), seconds)
 
 
-def _telling(progress: Progress | None, n: int) -> Callable[[], None]:
+def _reporter(progress: Progress | None, n: int) -> Callable[[], None]:
     """A function that several threads call after each ``DRAWS_AT_ONCE`` draws of ``n``."""
     lock, done = Lock(), 0
 
-    def told() -> None:
+    def count() -> None:
         nonlocal done
         with lock:
             done = min(done + DRAWS_AT_ONCE, n)
             if progress is not None:
                 progress("sampling", done, n)
 
-    return told
+    return count
 
 
 def jax_value(density: Model) -> Callable[[Any], Any]:
