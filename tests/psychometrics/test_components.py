@@ -389,7 +389,9 @@ def test_p_values_by_the_delta_method_are_on_the_scale_of_the_value():
 # -- objects drawn again --------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(("estimator", "missing"), [("reml", 0.0), ("ml", 0.25), ("anova", 0.0), ("anova", 0.25)])
+@pytest.mark.parametrize(
+    ("estimator", "missing"), [("reml", 0.0), ("reml", 0.25), ("ml", 0.25), ("anova", 0.0), ("anova", 0.25)]
+)
 def test_objects_that_occur_twice_are_two_objects(estimator, missing):
     """Refitting with counts is fitting a table in which copies of an object have names of their own."""
     labels = lessons(6, 2, 3, missing=missing, seed=2)

@@ -276,6 +276,32 @@ def test_blocks_have_the_likelihood_of_dense_matrices(theta, most_dense, restric
     np.testing.assert_allclose(cells.curvature(theta), wanted, rtol=1e-7)
 
 
+@pytest.mark.parametrize("restricted", [True, False])
+@pytest.mark.parametrize("lost", [0.0, 0.4])
+def test_repeated_blocks_have_the_likelihood_of_copies(lost, restricted):
+    """Raters reach across objects; a copy of an object is another object with the same raters."""
+    draw = np.random.default_rng(3)
+    thing, lesson, rater = (code.ravel() for code in np.indices((70, 2, 4)))
+    rows = np.repeat(np.flatnonzero(draw.random(len(thing)) >= lost), 2 if lost else 1)
+    rows = rows[draw.random(len(rows)) < 0.8]  # cells of one label and of two
+    times, value = np.tile([2, 0, 1, 3, 1, 0, 1], 10), draw.normal(size=len(rows))
+    thing, lesson, rater = thing[rows], lesson[rows], rater[rows]
+    blocks = Blocks.of(Terms(value, (cross_codes(thing)[0], cross_codes(thing, lesson)[0], rater)), restricted)
+    found = blocks.repeated(times[thing[blocks.label]].astype(float))
+
+    again = np.repeat(np.arange(len(rows)), times[thing])
+    copy = np.concatenate([np.arange(n) for n in times[thing]])
+    codes = cross_codes(thing[again], copy)[0], cross_codes(thing[again], copy, lesson[again])[0], rater[again]
+    copied = Blocks.of(Terms(value[again], codes), restricted)
+    assert blocks.within == (0, 1)  # blocks are objects
+    assert found.n == copied.n
+    for theta in np.array([[1.5, 0.8, 0.3, 0.6], [1.5, 0.8, 0.0, 0.6], [0.0, 0.8, 0.3, 0.6]]):
+        assert found.deviance(theta) == pytest.approx(copied.deviance(theta))
+        assert replace(found, most_dense=0).deviance(theta) == pytest.approx(copied.deviance(theta))
+        for one, other in zip(found.derivatives(theta), copied.derivatives(theta), strict=True):
+            np.testing.assert_allclose(one, other, rtol=1e-6, atol=1e-5)
+
+
 def test_nothing_that_varies_has_no_likelihood():
     cells = Blocks.of(GAPS)
     assert cells.restricted
@@ -335,7 +361,7 @@ def test_blocks_of_one_cell_two_and_more_have_the_likelihood_of_dense_matrices(s
 def test_labels_of_variances_that_are_0_do_not_vary_within_a_level():
     cells, rng = Blocks.of(GAPS), np.random.default_rng(0)
     nothing = cells.simulate(np.zeros(3), rng)
-    assert (nothing.mean.tolist(), nothing.inside) == ([0] * 7, 0)
+    assert (nothing.mean.tolist(), nothing.inside.tolist()) == ([0] * 7, [0] * 7)
     for k in range(2):
         theta = np.zeros(3)
         theta[k] = 4.0
@@ -351,11 +377,13 @@ def test_drawn_labels_have_specified_variance():
     number = cells.number
     assert sorted(number.tolist()) == [1] * 6 + [2]
     np.testing.assert_allclose(np.var([one.mean for one in drawn], axis=0), 5 + 9 / number, rtol=0.12)
-    assert np.mean([one.inside for one in drawn]) == pytest.approx(9, rel=0.12)
-    assert np.var([one.inside for one in drawn]) == pytest.approx(2 * 81, rel=0.3)
+    inside = np.array([one.inside for one in drawn])
+    assert (inside[:, number == 1] == 0).all()
+    assert inside.sum(axis=1).mean() == pytest.approx(9, rel=0.12)
+    assert inside.sum(axis=1).var() == pytest.approx(2 * 81, rel=0.3)
     assert (drawn[0].n, drawn[0].levels, drawn[0].starts.tolist()) == (8, (4, 3), cells.starts.tolist())
     single = Blocks.of(Terms(GAPS.value[:6], tuple(c[:6] for c in GAPS.codes)))
-    assert single.simulate(theta, rng).inside == 0
+    assert not single.simulate(theta, rng).inside.any()
 
 
 @pytest.mark.parametrize("theta", [[1.5, 0.8, 0.6], [1e-9, 0.8, 0.6]])

@@ -97,20 +97,21 @@ class Fitted:
         """The variances with each object repeated ``counts`` times, as different objects; the terms do not change."""
         measured, found = self.settings.object, self.confounding
         restricted, apart = self.settings.estimator == "reml", [t.effects[0] for t in found.terms[:-1]]
-        if self._cells is not None:
-            drawn = counts[np.unique(self.codes[measured])]  # counts are of all objects, also of those of others only
-            cells = np.repeat(self._cells, drawn, axis=found.design.facets.index(measured))
-            if drawn.sum() < 2 or np.ptp(cells) == 0:
-                return np.full(len(self.theta), np.nan)
-            return self._fit_complete(balanced_cells(cells, *axes_of_effects(found.design, apart), restricted))
+        drawn = counts[np.unique(self.codes[measured])]  # counts are of all objects, also of those of others only
         times = counts[self.codes[measured]]
+        if drawn.sum() < 2 or np.ptp(self.value[times > 0]) == 0:
+            return np.full(len(self.theta), np.nan)
+        if self._cells is not None:
+            cells = np.repeat(self._cells, drawn, axis=found.design.facets.index(measured))
+            return self._fit_complete(balanced_cells(cells, *axes_of_effects(found.design, apart), restricted))
+        if self._object_of_cell is not None and isinstance(self.likelihood, Blocks):
+            resample = self.likelihood.repeated(counts[self._object_of_cell].astype(float))
+            return fit(resample, [self._start], 1e-6).theta
         rows = np.repeat(np.arange(len(times)), times)
         copy = np.concatenate([np.arange(t) for t in times])
         codes = {f: c[rows] for f, c in self.codes.items()}
         codes[measured] = cross_codes(codes[measured], copy)[0]
         value = self.value[rows]
-        if len(np.unique(codes[measured])) < 2 or np.ptp(value) == 0:
-            return np.full(len(self.theta), np.nan)
         if found.complete is not None and self.fit is not None:
             complete = complete_table(found.design, apart, value, codes, restricted)
             if complete is not None:
@@ -120,6 +121,16 @@ class Fitted:
         if self.fit is None:
             return np.maximum(anova(terms), 0.0)
         return fit(Blocks.of(terms, restricted), [self._start], 1e-6).theta
+
+    @cached_property
+    def _object_of_cell(self) -> Ints | None:
+        """The object of each cell, if copies of an object differ in all terms within blocks and share those across."""
+        likelihood, measured = self.likelihood, self.settings.object
+        if isinstance(likelihood, Balanced) or self.fit is None:
+            return None
+        each = [t.effects[0].index for t in self.confounding.terms if t.code is not None]
+        of_object = tuple(k for k, index in enumerate(each) if measured in index)
+        return self.codes[measured][likelihood.label] if of_object and of_object == likelihood.within else None
 
     @property
     def _start(self) -> Floats:

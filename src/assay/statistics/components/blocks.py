@@ -437,6 +437,15 @@ class Group:
     """(terms within, blocks, size, size): 1 if two cells share a level."""
     across: Ints
     """(terms across, blocks, size): the level, counted over all of them; of a padding cell, one more than there are."""
+    times: Floats
+    """(blocks,): how often each occurs."""
+
+    def repeated(self, times: Floats, place: Ints) -> Group:
+        """The same blocks as often as ``times`` of their cells; ``place`` is the new index of each kept cell."""
+        mine = times[self.cell[:, 0]]
+        kept = np.flatnonzero(mine > 0)
+        cell = self.cell[kept]
+        return Group(np.where(cell >= 0, place[cell], -1), self.same[:, kept], self.across[:, kept], mine[kept])
 
 
 @dataclass(frozen=True, eq=False)
@@ -447,18 +456,24 @@ class Blocks:
     ----------
     mean, number : (cells,) float
         Of the labels of each cell.
-    inside : float
+    inside : (cells,) float
         Squares of labels about their cell's mean.
+    times : (cells,) float
+        How often each cell occurs: copies of a block have other levels of the terms within, and the same across.
     codes : tuple of (cells,) int
         The level of each term.
+    label : (cells,) int
+        A label of each cell.
     within, across : tuple of int
         Which terms lie within blocks, and which reach across.
     """
 
     mean: Floats
     number: Floats
-    inside: float
+    inside: Floats
+    times: Floats
     codes: tuple[Ints, ...]
+    label: Ints
     within: tuple[int, ...]
     across: tuple[int, ...]
     groups: tuple[Group, ...]
@@ -473,20 +488,41 @@ class Blocks:
         number = np.bincount(cell, minlength=n).astype(float)
         centre = terms.value.mean()
         mean = np.bincount(cell, weights=terms.value - centre, minlength=n) / number
-        inside = float(((terms.value - centre - mean[cell]) ** 2).sum())
+        inside: Floats = np.zeros(n)
+        if n < len(cell):
+            inside = np.bincount(cell, weights=(terms.value - centre - mean[cell]) ** 2, minlength=n).astype(float)
         first = np.empty(n, dtype=np.int64)
         first[cell] = np.arange(len(cell))
         codes = tuple(c[first] for c in terms.codes)
         block, within = _cheapest_blocks(codes, n, most_dense)
         across = tuple(k for k in range(len(codes)) if k not in within)
         groups = _groups(block, codes, within, across)
-        inside = inside if n < len(cell) else 0.0
-        return cls(mean, number, inside, codes, within, across, groups, restricted, most_dense)
+        return cls(mean, number, inside, np.ones(n), codes, first, within, across, groups, restricted, most_dense)
+
+    def repeated(self, times: Floats) -> Blocks:
+        """These cells with each block as often as ``times`` (cells,) says of all its cells, as different blocks.
+
+        Copies are not made: a block is inverted once, and counted as often as it occurs. Not for `predict`.
+        """
+        kept = times > 0
+        place = np.cumsum(kept) - 1
+        made = replace(
+            self, mean=self.mean[kept], number=self.number[kept], inside=self.inside[kept], times=times[kept],
+            codes=tuple(c[kept] for c in self.codes), label=self.label[kept],
+            groups=tuple(group for one in self.groups if len((group := one.repeated(times, place)).times)),
+        )  # fmt: skip
+        vars(made).update(levels=self.levels, starts=self.starts)
+        return made
 
     @cached_property
     def n(self) -> int:
         """Labels."""
-        return round(float(self.number.sum()))
+        return round(float(self.times @ self.number))
+
+    @property
+    def spare(self) -> int:
+        """Labels without the first of each cell."""
+        return self.n - round(float(self.times.sum()))
 
     @cached_property
     def levels(self) -> tuple[int, ...]:
@@ -548,8 +584,9 @@ class Blocks:
         mean = rng.normal(size=len(self.mean)) * np.sqrt(theta[-1] / self.number)
         for k, code in enumerate(self.codes):
             mean += np.sqrt(theta[k]) * rng.normal(size=self.levels[k])[code]
-        spare = self.n - len(self.mean)
-        made = replace(self, mean=mean, inside=float(theta[-1] * rng.chisquare(spare)) if spare else 0.0)
+        inside, several = np.zeros(len(self.mean)), self.number > 1
+        inside[several] = theta[-1] * rng.chisquare(self.number[several] - 1)
+        made = replace(self, mean=mean, inside=inside)
         vars(made).update({k: v for k, v in vars(self).items() if k in ("n", "levels", "starts")})
         return made
 
@@ -569,8 +606,8 @@ class _Solution:
             self.inverse.append(self._invert(group))
         self._join()
         fixed, weighted = self.solve(np.stack([np.ones(len(blocks.mean)), blocks.mean], axis=1)).T
-        self.fixed, self.precision = fixed, float(fixed.sum())
-        self.residual = weighted - fixed * (fixed @ blocks.mean) / self.precision
+        self.fixed, self.precision = fixed, float(blocks.times @ fixed)
+        self.residual = weighted - fixed * (fixed @ (blocks.times * blocks.mean)) / self.precision
 
     def _invert(self, group: Group) -> Floats:
         """Each block's inverse, and its determinant on the way."""
@@ -584,10 +621,10 @@ class _Solution:
         along = np.arange(cov.shape[1])
         cov[:, along, along] += diagonal
         if cov.shape[1] == 1:
-            self.log_det += float(np.log(cov).sum())
+            self.log_det += float(group.times @ np.log(cov[:, 0, 0]))
             return np.asarray(1.0 / cov)
         root = np.linalg.cholesky(cov)
-        self.log_det += 2 * float(np.log(root[:, along, along]).sum())
+        self.log_det += 2 * float(group.times @ np.log(root[:, along, along]).sum(axis=1))
         return np.asarray(np.linalg.inv(cov))
 
     def _join(self) -> None:
@@ -636,10 +673,12 @@ class _Solution:
         return found
 
     def _shared_levels(self) -> Iterator[tuple[Ints, Ints, Floats]]:
-        """Pairs of levels across blocks that cells of a block have, and the entries of its inverse."""
+        """Pairs of levels across blocks that cells of a block have, and the entries of its inverse, summed over its
+        copies."""
         for group, inverse in zip(self.of.groups, self.inverse, strict=True):
+            summed = group.times[:, None, None] * inverse
             for a, b in product(group.across, repeat=2):
-                yield a[:, :, None], b[:, None, :], inverse
+                yield a[:, :, None], b[:, None, :], summed
 
     def _w_dense(self) -> Floats:
         """Sums of the inverse's entries over pairs of levels; padding falls off the end."""
@@ -669,14 +708,14 @@ class _Solution:
         return found[:-1]
 
     def solve(self, x: Floats) -> Floats:
-        """V⁻¹x: (cells, k)."""
+        """V⁻¹x, for x that are the same in copies of a block: (cells, k)."""
         found = self._solve_blocks(x)
         if not self.q:
             return found
         of = self.of
         sums = np.array([
             np.concatenate([np.bincount(of.codes[k], weights=column, minlength=of.levels[k]) for k in of.across])
-            for column in found.T
+            for column in (of.times[:, None] * found).T
         ]).T  # fmt: skip
         right = self.scale[:, None] * sums
         if self.dense:
@@ -694,9 +733,10 @@ class _Solution:
     def deviance(self) -> float:
         """Minus twice the (restricted) log-likelihood of the labels, all constants with it."""
         of, error = self.of, self.theta[-1]
-        spare = of.n - len(of.mean)
-        found = self.log_det + float(self.residual @ of.mean) + of.n * LOG_2PI
-        found += float(np.log(of.number).sum()) + (spare * float(np.log(error)) + of.inside / error if spare else 0.0)
+        found = self.log_det + float(self.residual @ (of.times * of.mean)) + of.n * LOG_2PI
+        found += float(of.times @ np.log(of.number))
+        if of.spare:
+            found += of.spare * float(np.log(error)) + float(of.times @ of.inside) / error
         return found + (float(np.log(self.precision)) - LOG_2PI if of.restricted else 0.0)
 
     def gradient(self) -> Floats:
@@ -710,13 +750,13 @@ class _Solution:
         for group, inverse in zip(of.groups, self.inverse, strict=True):
             block = self._diagonal_block(group, inverse, padded) if self.q else inverse
             for same, k in zip(group.same, of.within, strict=True):
-                found[k] += float(np.vdot(block, same))
+                found[k] += float(group.times @ np.einsum("bij,bij->b", block, same))
             along = np.arange(block.shape[1])
             own = np.where(group.cell >= 0, block[:, along, along] / of.number[group.cell], 0.0)
-            found[-1] += float(own.sum())
-        error, spare = self.theta[-1], of.n - len(of.mean)
-        if spare:
-            found[-1] += spare / error - of.inside / error**2
+            found[-1] += float(group.times @ own.sum(axis=1))
+        if of.spare:
+            error = self.theta[-1]
+            found[-1] += of.spare / error - float(of.times @ of.inside) / error**2
         found -= self._squares(self.residual)
         return found - self._squares(self.fixed) / self.precision if of.restricted else found
 
@@ -735,20 +775,26 @@ class _Solution:
 
     def _squares(self, x: Floats) -> Floats:
         """x'V_kx for each term and the residual."""
-        of = self.of
-        each = [np.bincount(c, weights=x, minlength=n) for c, n in zip(of.codes, of.levels, strict=True)]
-        return np.array([*(s @ s for s in each), (x * x / of.number).sum()])
+        return self._sums(x).T @ (self.of.times * x)
+
+    def _sums(self, x: Floats) -> Floats:
+        """V_kx for each term and the residual: (cells, terms + 1)."""
+        of, found = self.of, np.empty((len(x), len(self.of.codes) + 1))
+        for k, (code, n) in enumerate(zip(of.codes, of.levels, strict=True)):
+            found[:, k] = np.bincount(code, weights=of.times * x if k in of.across else x, minlength=n)[code]
+        found[:, -1] = x / of.number
+        return found
 
     def information(self) -> Floats:
         """y'PV_jPV_kPy: the average of observed and expected second derivatives of the deviance."""
-        of, x = self.of, self.residual
-        each = [np.bincount(c, weights=x, minlength=n)[c] for c, n in zip(of.codes, of.levels, strict=True)]
-        working = np.stack([*each, x / of.number], axis=1)
+        of = self.of
+        working = self._sums(self.residual)
         solved = self.solve(working)
+        repeated = of.times[:, None] * working
         if of.restricted:
-            solved -= np.outer(self.fixed, self.fixed @ working) / self.precision
-        found = working.T @ solved
-        found[-1, -1] += (of.n - len(of.mean)) / self.theta[-1] ** 2
+            solved -= np.outer(self.fixed, self.fixed @ repeated) / self.precision
+        found = repeated.T @ solved
+        found[-1, -1] += of.spare / self.theta[-1] ** 2
         return np.asarray((found + found.T) / 2)
 
     def predict(self, term: int) -> tuple[Floats, Floats]:
@@ -816,7 +862,7 @@ def _groups(block: Ints, codes: Sequence[Ints], within: Sequence[int], across: S
         shape = (0, *cell.shape)
         groups.append(
             Group(cell, np.array(same) if same else np.empty((*shape, cell.shape[1])),
-                  np.array(level) if level else np.empty(shape, dtype=np.int64))
+                  np.array(level) if level else np.empty(shape, dtype=np.int64), np.ones(len(cell)))
         )  # fmt: skip
     return tuple(groups)
 
