@@ -457,6 +457,43 @@ def test_the_order_of_rows_changes_neither_digit_nor_signature(name):
     assert found.signature == base(name).signature
 
 
+# -- thin tables ------------------------------------------------------------------------------------
+
+
+def thin_tables(table: Annotations) -> dict[str, Annotations]:
+    """Parts of a table in which little is estimable, each of which somebody has."""
+    labels, names = table.labels, [*table.humans, *table.judges]
+    place = pl.col("annotator").replace_strict(names, range(len(names)), return_dtype=pl.Int64)
+    turn = pl.col("item").rank("dense") % len(names)
+    rare = np.random.default_rng(1).random(len(labels)) < 0.1
+    one = pl.when(pl.col("annotator").is_in(table.humans)).then(pl.col("label").first()).otherwise(pl.col("label"))
+    kept = {
+        "one item": labels.select(pl.col("item") == pl.col("item").first()),
+        "no item of two annotators": labels.select(turn == place),
+        "a tenth of the labels": labels.select(pl.Series(rare)),
+    }
+    found = {called: _with_rows(table, labels.filter(rows.to_series())) for called, rows in kept.items()}
+    return found | {"one label of all humans": _with_rows(table, labels.with_columns(label=one))}
+
+
+def _with_rows(table: Annotations, labels: pl.DataFrame) -> Annotations:
+    there = {name: pl.col(name).is_in(labels[name].implode()) for name in ("item", "annotator")}
+    return dataclasses.replace(
+        table, labels=labels, items=table.items.filter(there["item"]),
+        annotators=table.annotators.filter(there["annotator"]),
+    )  # fmt: skip
+
+
+@pytest.mark.filterwarnings("error::RuntimeWarning")
+@WITH_LABELS
+def test_a_thin_table_is_answered_or_refused_in_words(name):
+    question = BY_NAME[name]
+    for called, table in thin_tables(question.labels()).items():
+        found = ask(question, dict(question.base), table)
+        said = str(found) if isinstance(found, AssayError) else found.summary()
+        assert not re.search(r"\b(nan|NaN|inf|None)\b", said), f"{called}: {said}"
+
+
 # -- chunks -----------------------------------------------------------------------------------------
 
 

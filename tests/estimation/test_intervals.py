@@ -216,7 +216,7 @@ def test_why_there_is_no_interval():
     lone = np.array([0.4, NAN, 0.6])
     for arguments, words in (
         ((0.5, gone, "none"), "the statistic is undefined without some of the items"),
-        ((NAN, without, "none"), "the statistic is undefined without some of the items"),
+        ((NAN, without, "none"), "undefined for these labels"),
         ((0.5, np.full(6, 0.5), "fisher"),
          "leaving out any item gives the same value, so the data cannot show how sure it is"),
     ):  # fmt: skip

@@ -91,6 +91,8 @@ def icc_lines(found: Any) -> list[str]:
             f"({f.words.split(',')[0]}); F({f.df1:g}, {f.df2:g}) = {f.f:.2f}, {p_value(f.p)}.",
         )
     parts = {"items": found.variance_items, "annotators": found.variance_annotators, "residual": found.variance_error}
+    if not all(map(np.isfinite, parts.values())):
+        return lines
     shares = ", ".join(f"{name} {variance:.4g}" for name, variance in parts.items())
     harmonic = not float(found.k).is_integer() and getattr(found.run.settings, "k", None) is None
     averaged = f"k = {found.k:g}{', the harmonic mean number of labels per item' if harmonic else ''}"
@@ -199,9 +201,10 @@ def judge_comparisons(found: Any) -> list[str]:
     whose = "either human's" if len(found.humans) == 2 else "one human's"
     lines = []
     for row in rows.head(MOST_COMPARISONS).iter_rows(named=True):
-        answer = _COMPARED[row["closer"]].format(row["without"])
-        tested = f" ({row['test']} test, adjusted {p_value(row['p_adjusted'])}; the interval"
-        if row["closer"] == "undecided" and (row["low"] > 0 or row["high"] < 0):
+        p = row["p_adjusted"]
+        answer = "not tested" if p is None else _COMPARED[row["closer"]].format(row["without"])
+        tested = "" if p is None else f" ({row['test']} test, adjusted {p_value(p)}; the interval"
+        if p is not None and row["closer"] == "undecided" and (row["low"] > 0 or row["high"] < 0):
             answer += f"{tested} is not adjusted)"
         if row["closer"] != "undecided" and row["low"] <= 0 <= row["high"]:
             answer += f"{tested} is not that of the test)"
@@ -310,6 +313,8 @@ def _places(rows: pl.DataFrame, listed: int = MOST_LINES) -> str:
 
 
 def _number(row: Mapping[str, Any], digits: int = 3) -> str:
+    if not np.isfinite(row["estimate"]):
+        return f"{said(row['estimate'])} ({row['reason']})"
     if row["low"] is None or not np.isfinite(row["low"]):
         return f"{said(row['estimate'], digits)} (no interval: {row['reason']})"
     return estimated(row["estimate"], row["low"], row["high"], digits)

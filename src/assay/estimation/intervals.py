@@ -817,12 +817,14 @@ def _why_no_jackknife(
     value: Floats, without: Floats, error: Floats, never_still: Bools, sampled: tuple[Floats, ...] | None
 ) -> list[str | None]:
     """The reason for each missing interval."""
-    undefined = np.isnan(without).any(axis=0) | np.isnan(value)
+    undefined = np.isnan(without).any(axis=0)
     still = (error <= 1e-12 * np.maximum(1.0, np.abs(value))) & ~never_still
     alone = np.zeros(len(value), dtype=bool) if sampled is None else _needs_annotator(value, sampled)
     reasons: list[str | None] = []
     for j in range(len(value)):
-        if undefined[j]:
+        if np.isnan(value[j]):
+            reasons.append("undefined for these labels")
+        elif undefined[j]:
             reasons.append("the statistic is undefined without some of the items")
         elif still[j]:
             reasons.append("leaving out any item gives the same value, so the data cannot show how sure it is")

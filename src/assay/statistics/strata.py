@@ -240,7 +240,8 @@ def _dummies(codes: Ints) -> Floats:
 def quantile_parts(values: Floats, parts: int = PARTS) -> Ints:
     """Return the part of each value, of about equal size; equal values stay together."""
     rounded = np.round(values, 9)
-    cuts = np.sort(rounded)[(np.arange(1, parts) * len(values)) // parts]
+    at = (np.arange(1, parts) * len(values)) // parts
+    cuts = np.sort(rounded)[at[at < len(values)]]  # none of no values
     codes = np.searchsorted(np.unique(cuts), rounded, side="right")
     return np.asarray(np.unique(codes, return_inverse=True)[1].reshape(-1), dtype=np.int64)
 

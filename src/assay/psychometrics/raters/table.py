@@ -458,7 +458,7 @@ def rater_table(labels: Annotations, settings: FacetSettings) -> RaterTable:
         coded.value, of_group, subject, items, subjects, fingerprint, (*notes, *coded.notes), coded.exclusions,
         coded.unit,
     )  # fmt: skip
-    table = put_baseline_first(drop_constant_raters(drop_constant_criteria(table)), baseline)
+    table = put_baseline_first(_with_labels(drop_constant_raters(drop_constant_criteria(table))), baseline)
     if len(table.items) <= LEAST_DIFFERENCES:
         few = untold(np.asarray(table.value, dtype=float), table.item, least=LEAST_DIFFERENCES)
         raise DesignError(f"differences between raters are not estimable: {few}")
@@ -646,6 +646,12 @@ def drop_constant_raters(table: RaterTable) -> RaterTable:
         is_judge=table.is_judge[kept], exclusions=(*table.exclusions, Exclusion("rater", len(names), why, (*names,))),
         **codes,
     )  # fmt: skip
+
+
+def _with_labels(table: RaterTable) -> RaterTable:
+    """Without subjects that only excluded raters labelled, or only on excluded criteria."""
+    there, subject = np.unique(table.subject, return_inverse=True)
+    return replace(table, subject=subject, subjects=tuple(table.subjects[s] for s in there))
 
 
 def _is_constant(table: RaterTable, r: int) -> bool:
