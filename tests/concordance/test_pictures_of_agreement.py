@@ -231,6 +231,8 @@ def test_consensus_points_draw_means_and_diagonal():
     # Well aligned: at most 0.1 from the people's mean.
     assert {(round(x), round(y - x, 9)) for x, y in band} == {(0, -0.1), (0, 0.1), (1, -0.1), (1, 0.1)}
     assert ax.get_title(loc="left") == "all items: ICC 0.80, nMAE 0.07, r 0.95"
+    partly = plots.consensus_points(items, {"icc": None, "nmae": 0.0667, "pearson": None}, "all items", 0.1)
+    assert partly.get_title(loc="left") == "all items: nMAE 0.07"  # all human labels are equal
     assert ax.get_xlim() == ax.get_ylim() == (0, 1)
     assert_readable(ax)
 

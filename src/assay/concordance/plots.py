@@ -210,7 +210,7 @@ def _inside(ax: Axes, box: Box) -> bool:
 
 
 def consensus_points(
-    items: pl.DataFrame, values: Mapping[str, float], title: str, well_aligned: float, ax: Axes | None = None
+    items: pl.DataFrame, values: Mapping[str, float | None], title: str, well_aligned: float, ax: Axes | None = None
 ) -> Axes:
     """Draw the judges' mean label against the humans' mean label of each item, on 0-1, with both coefficients."""
     ax = pictures.axes(ax, width=4.4, height=4.2)
@@ -218,8 +218,9 @@ def consensus_points(
     ax.fill_between([0, 1], [-t, 1 - t], [t, 1 + t], color=pictures.FAINT, alpha=0.45, linewidth=0, zorder=0)
     ax.plot([0, 1], [0, 1], color=pictures.MUTED, linewidth=1, zorder=1)
     ax.plot(items["humans"].to_numpy(), items["judges"].to_numpy(), "o", color=pictures.JUDGE, markersize=4, alpha=0.6)
-    numbers = f"ICC {values['icc']:.2f}, nMAE {values['nmae']:.2f}, r {values['pearson']:.2f}"
-    pictures.title(ax, f"{title}: {numbers}", 9)
+    named = {"ICC": values["icc"], "nMAE": values["nmae"], "r": values["pearson"]}
+    numbers = ", ".join(f"{name} {value:.2f}" for name, value in named.items() if value is not None)
+    pictures.title(ax, f"{title}: {numbers}" if numbers else title, 9)
     ax.set_xlim(0, 1)
     ax.set_ylim(0, 1)
     ax.set_xlabel("mean human label, 0-1")

@@ -817,7 +817,7 @@ def _why_no_jackknife(
     value: Floats, without: Floats, error: Floats, never_still: Bools, sampled: tuple[Floats, ...] | None
 ) -> list[str | None]:
     """The reason for each missing interval."""
-    undefined = np.isnan(without).any(axis=0)
+    undefined = np.asarray(np.isnan(without).any(axis=0))
     still = (error <= 1e-12 * np.maximum(1.0, np.abs(value))) & ~never_still
     alone = np.zeros(len(value), dtype=bool) if sampled is None else _needs_annotator(value, sampled)
     reasons: list[str | None] = []
