@@ -54,6 +54,14 @@ def test_read_ignores_sums_of_labels_under_any_name(weights):
     assert roles(one.with_columns(result=off), **how)["result"] == "item column"
 
 
+def test_look_describes_a_sheet_in_which_no_row_is_whole():
+    """The last row could be a total; no row above it has both labels."""
+    first, second = [3, None] * 4, [None, 2] * 4
+    frame = pl.DataFrame({"doc": [f"d{n}" for n in range(9)], "ann": [*first, 4], "ben": [*second, 5]})
+    assert roles(frame) == {"doc": "item", "ann": "person", "ben": "person"}
+    assert roles(pl.DataFrame({"criterion": ["good", "bad", "ok"] * 20})) == {"criterion": "person"}
+
+
 def between(rng: random.Random) -> pl.DataFrame:
     """Each participant rates all sentences by one criterion."""
     rows = []

@@ -237,7 +237,10 @@ def last_is_total(cells: NDArray[np.float64]) -> bool:
     A mean needs a fraction among whole numbers: labels of an item can be the whole means by chance.
     """
     above, last = cells[:-1], cells[-1]
-    if len(above) < LEAST_COUNTED or not np.isfinite(last).all() or not np.ptp(above[np.isfinite(above).all(axis=1)]):
+    if len(above) < LEAST_COUNTED or not np.isfinite(last).all():
+        return False
+    complete = above[np.isfinite(above).all(axis=1)]
+    if not complete.size or not np.ptp(complete):
         return False
     if bool((np.abs(np.nansum(above, axis=0) - last) <= 1e-6).all()):
         return True

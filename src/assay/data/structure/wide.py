@@ -330,7 +330,7 @@ class WideSearch(LongSearch):
 
     def _ask_copies(self, labels: Sequence[str], item: str | None, within: Mapping[str, str]) -> None:
         """Ask whether labels that are the same for all criteria of an item were given for each of them."""
-        if item is None or "criterion" not in within or "repeat" in within:
+        if item is None or item not in self.views or "criterion" not in within or "repeat" in within:
             return
         for name in labels:
             if self.views[name].n_values > 1 and self._belongs(name, [item]):
