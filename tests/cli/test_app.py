@@ -207,7 +207,8 @@ def test_help_lists_commands_and_options(run: Run) -> None:
 def test_page_is_written_where_the_reader_of_the_output_stops(tmp_path, unbuffered):
     """As in ``assay agreement … | head -1``: the page is written, and the exit status is that of the command."""
     sheet, page = Path(__file__).parents[2] / "examples" / "sheet.csv", tmp_path / "page.html"
-    words = ["-m", "assay", "agreement", str(sheet), "--judges", "gpt-4o", "--output", str(page)]
+    quick = ["--coefficients", "exact-agreement", "--n-resamples", "40"]
+    words = ["-m", "assay", "agreement", str(sheet), "--judges", "gpt-4o", *quick, "--output", str(page)]
     read, write = os.pipe()
     os.close(read)
     try:

@@ -206,9 +206,17 @@ def settings_file(folder: Path, *, runs: bool) -> Path:
 
 
 @pytest.mark.parametrize(
-    "stated", [(), ("--conditions", "tone,length"), ("--conditions", "tone,length", "--missing", "NA")]
+    ("stated", "runs"),
+    [
+        ((), False),
+        pytest.param((), True, marks=pytest.mark.slow),
+        pytest.param(("--conditions", "tone,length"), False, marks=pytest.mark.slow),
+        (("--conditions", "tone,length"), True),
+        (("--conditions", "tone,length", "--missing", "NA"), False),
+        pytest.param(("--conditions", "tone,length", "--missing", "NA"), True, marks=pytest.mark.slow),
+    ],
 )
-@pytest.mark.parametrize("runs", [False, True])
+@pytest.mark.usefixtures("few_truths", "few_checks", "without_pictures")
 def test_look_prints_a_next_command_that_runs_with_conditions_and_repeats(run, tmp_path, stated, runs):
     path = settings_file(tmp_path, runs=runs)
     if stated:

@@ -165,7 +165,7 @@ def test_check_finds_a_missing_secret_and_a_used_port(tmp_path):
     assert "give the public address with --base-url" in open_to_all["address"].found
 
 
-@pytest.mark.parametrize(("limit", "state"), [(0.01, "problem"), (60, "ok")])
+@pytest.mark.parametrize(("limit", "state"), [(0.01, "problem"), pytest.param(60, "ok", marks=pytest.mark.slow)])
 def test_check_of_the_workers(tmp_path, monkeypatch, limit, state):
     monkeypatch.setattr(readiness, "SIGN_OF_LIFE", limit)
     assert checked(write_study(tmp_path / "study"), "workers")["workers"].state == state

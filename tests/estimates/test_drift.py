@@ -595,15 +595,15 @@ def dependent_runs(seed: int, *, shift: float = 0.0, yes: bool = False, size: in
 def test_changes_shared_in_documents_are_no_drift(yes):
     """Without clusters about half of equal runs differ significantly (30 documents of 10 items); with a caution."""
     plain = clustered = cautions = 0
-    for seed in range(40):
+    for seed in range(20):
         before, after = dependent_runs(seed, yes=yes)
         found = assay.drift(before, after)
         plain += found.significant
         cautions += any("values of “document”; design effect" in one for one in found.cautions)
         clustered += assay.drift(before, after, clusters="document").significant
-    assert plain >= 8
-    assert clustered <= 6
-    assert cautions >= 38
+    assert plain >= 4
+    assert clustered <= 3
+    assert cautions >= 19
     moved = dependent_runs(1, yes=yes, shift=0.8)
     found = assay.drift(*moved, clusters="document")
     assert found.significant

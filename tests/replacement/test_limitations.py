@@ -273,12 +273,12 @@ def documents(seed: int, kind: str = "", n: int = 240) -> assay.Annotations:
     return assay.Annotations.from_frame(frame, judges=["m"], scale=assay.Nominal("wxyz"), items=about)
 
 
-@pytest.mark.parametrize("kind", ["", "skipped"])
-def test_limitations_of_documents_are_rare_for_a_judge_like_the_annotators(kind):
+@pytest.mark.parametrize(("kind", "n"), [("", 10), ("skipped", 20)])
+def test_limitations_of_documents_are_rare_for_a_judge_like_the_annotators(kind, n):
     """At most about 5%; with tests of independent items .60, and .17 if the judge skips documents at random."""
     found = [assay.alt_test(documents(seed, kind), "m", epsilon=0.1, clusters="document").limitations
-             for seed in range(20)]  # fmt: skip
-    assert sum(bool(one) for one in found) <= 3
+             for seed in range(n)]  # fmt: skip
+    assert sum(bool(one) for one in found) <= 0.15 * n
     assert not {limit.what for one in found for limit in one} & {"document", "writer"}
 
 

@@ -521,8 +521,9 @@ def test_documents_with_long_names_and_columns_with_names_of_the_page_are_shown_
 @pytest.mark.parametrize(
     ("repeats", "wanted"),
     [
-        ("first", {"t9": "call 1"}), ("last", {"t1": "call 3"}), ("majority", {"t3": "call 1"}),
-        ("mean", {"t9": "call 1, call 2, call 3"}), ("each", {"t3": "call 2"}),
+        ("first", {"t9": "call 1"}), ("majority", {"t3": "call 1"}), ("mean", {"t9": "call 1, call 2, call 3"}),
+        pytest.param("last", {"t1": "call 3"}, marks=pytest.mark.slow),
+        pytest.param("each", {"t3": "call 2"}, marks=pytest.mark.slow),
     ],
 )  # fmt: skip
 def test_largest_disagreements_have_response_of_same_condition_and_repeat(
