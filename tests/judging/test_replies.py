@@ -433,7 +433,7 @@ def test_preferences(text, label):
 @pytest.mark.parametrize(
     ("text", "label"),
     [
-        ('{"label": "first: much better"}', -2), ("Second, slightly better", None), ("Answer: second: a bit better", 1),
+        ('{"label": "first: much better"}', -2), ("Second, slightly better", 1), ("Answer: second: a bit better", 1),
         ("The first is much better", -2), ("Label: tie", 0), ("first", None), ('{"label": -2}', None),
         ("first: a bit better or second: a bit better", None),
         ("first: much better, because it names the source", -2),

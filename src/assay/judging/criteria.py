@@ -18,10 +18,20 @@ LABEL_KEYS = (
     *("judgement", "grade", "category", "class", "classification", "relation", "result", "value", "stars"),
     *("decision", "preference", "output", "response", "prediction", "annotation", "winner", "overall"),
 )
-REASON_KEYS = ("reasoning", "reason", "explanation", "rationale", "thoughts", "thinking", "analysis", "why")
+REASON_KEYS = (
+    "reasoning",
+    "reason",
+    "explanation",
+    "rationale",
+    "justification",
+    "thoughts",
+    "thinking",
+    "analysis",
+    "why",
+)
 ASIDE_KEYS = (
     *REASON_KEYS,
-    *("confidence", "certainty", "probability", "comment", "comments", "notes", "note", "item", "id"),
+    *("confidence", "certainty", "probability", "comment", "comments", "notes", "note", "item", "id", "scale"),
 )
 _REJECTED = re.compile(
     r"(?:loser|losing|worse|worst|weaker|least_likely|rejected|excluded|discarded|eliminated|ruled_out|alternative|runner_up)s?(?:_(?:label|answer|option|choice)s?)?"

@@ -10,7 +10,7 @@ from itertools import pairwise
 from typing import Any, NamedTuple
 
 from assay.data.scales import Scale
-from assay.judging.criteria import IN_BRACKETS, NAMING_KEYS, Criterion, folded
+from assay.judging.criteria import ASIDE_KEYS, IN_BRACKETS, LABEL_KEYS, NAMING_KEYS, Criterion, folded
 from assay.judging.responses.label_words import (
     BULLET,
     LONGEST_LINE,
@@ -47,6 +47,7 @@ _CRITERION_PART = re.compile(
 """A part of a line that labels several criteria by numbers: ``Accuracy: 2, fluency: 4 and tone: 3``."""
 
 _CRITERION_TAG = re.compile(r"<(?P<name>[^<>/\n]{1,80})>\s*(?P<rest>[^<>\n]{1,200}?)\s*</[^<>\n]{1,80}>")
+_USUAL = frozenset(map(folded, (*LABEL_KEYS, *ASIDE_KEYS)))
 _ATTRIBUTE = re.compile(r"\b\w+\s*=\s*[\"']?(?P<value>[^\"'<>=]+)")
 
 
@@ -66,7 +67,10 @@ def find_criterion_lines(text: str, scale: Scale, criterion: Criterion) -> list[
     places = [each for each in places if not any(each[0].start() <= at < each[0].end() for at, _ in whole)] + parts
     for pattern in (_CRITERION_ROW, _CRITERION_HEADING):
         places += [(one, criterion.rank(one["name"])) for one in pattern.finditer(text)]
-    places += [(one, _tag_rank(one["name"], criterion)) for one in _CRITERION_TAG.finditer(text)]
+    tags = [(one, _tag_rank(one["name"], criterion)) for one in _CRITERION_TAG.finditer(text)]
+    if not criterion.is_one_of_several and any(rank is not None for _, rank in tags):
+        tags = [(one, Criterion.OTHER if _is_other_tag(one, rank) else rank) for one, rank in tags]
+    places += tags
     for one, rank in sorted(places, key=lambda place: place[0].start()):
         if rank is None and criterion.is_other_usual(one["name"]):
             usual.append(Statement(one.start(), one.end(), OF_OTHERS, about=folded(one["name"])))
@@ -105,6 +109,11 @@ def _parts_of_lines(text: str, criterion: Criterion) -> list[tuple[re.Match[str]
         if len(ranked) == len(spans) > 1 and all(rank is not None for _, rank in ranked):
             found += ranked
     return found
+
+
+def _is_other_tag(one: re.Match[str], rank: int | None) -> bool:
+    """Whether a tag next to the own one labels something else: ``<feasibility>3</feasibility>``."""
+    return rank is None and folded(one["name"]) not in _USUAL
 
 
 def _tag_rank(tag: str, criterion: Criterion) -> int | None:

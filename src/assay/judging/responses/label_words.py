@@ -23,16 +23,16 @@ _TICKS = "→➡👉✅✔☑✓"
 """Words that introduce a number."""
 
 THING = (
-    r"(?:option|text|response|answer|output|version|model|assistant|candidate|summary|translation|item|number|sentence"
-    r"|reply)"
+    r"(?:option|text|response|answer|output|version|model|assistant|candidate|summary|translation|item|number"
+    r"|sentence|reply)"
 )
 """What models call one of several texts."""
 
 ITEM = (
     rf"(?:{THING}s?|article|review|tweet|comment|message|post(?:ing)?|essay|statement|claim|passage|story|document|paper"
     r"|submission|conversation|dialogue|email|paragraph|reply|snippet|speech|abstract|solution|piece|work|content"
-    r"|incident|sample|explanation|instructions?|directions?|argument|utterance|request|case|issue|problem|matter|ticket"
-    r"|reasoning|product|image|picture|photo|hotel|place|poem|letter|proposal"
+    r"|incident|sample|explanation|instructions?|directions?|argument|utterance|request|case|issue|problem|matter"
+    r"|ticket|reasoning|product|image|page|website|segment|source|picture|photo|hotel|place|poem|letter|proposal"
     r"|report|wording|language|register|style|framing|outcome|result|finding|decision"
     r"|(?<='s )(?:line|turn|remark|words)|move"
     r"|intent(?:ion)?|purpose|function|connection|link|polarity|impact|status"
@@ -70,10 +70,44 @@ _FULL_MARKS = re.compile(
 _NUMBER = re.compile(rf"^(?P<value>{_DIGITS})(?:[\s-]*(?P<unit>%|percent|{_UNIT}))?$", re.IGNORECASE)
 _WORDS = ("zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten")
 WORD = re.compile(rf"\b(?:{'|'.join(_WORDS)})\b", re.IGNORECASE)
-_STARS = re.compile(r"([★⭐]+)☆*")
+_ABROAD = (
+    "zwei drei vier fünf sechs sieben acht neun zehn",
+    "deux trois quatre cinq six sept huit neuf dix",
+    "dos tres cuatro cinco seis siete ocho nueve diez",
+    "due tre quattro cinque sei sette otto nove dieci",
+    "dois três quatro cinco seis sete oito nove dez",
+    "twee drie vier vijf zes zeven acht negen tien",
+    "два три четыре пять шесть семь восемь девять десять",
+    "二 三 四 五 六 七 八 九 十",
+)
+"""Two to ten in other languages: words for one are articles as well."""
+
+_COUNTS = {word: n for words in _ABROAD for n, word in enumerate(words.split(), 2)}
+_COUNTS |= {word: n for n, word in enumerate(_WORDS)}
+_TEENS = "eleven twelve thirteen fourteen fifteen sixteen seventeen eighteen nineteen"
+_COUNTS |= {word: n for n, word in enumerate(_TEENS.split(), 11)}
+_TENS = ["twenty", "thirty", "forty", "fifty", "sixty", "seventy", "eighty", "ninety"]
+_SPELLED = re.compile(
+    rf"\b(?:(?:an?|one)\s+(?P<hundred>hundred)"
+    rf"|(?P<tens>{'|'.join(_TENS)})(?:[\s-]+(?P<ones>{'|'.join(_WORDS[1:10])}))?"
+    rf"|(?P<count>{'|'.join(sorted(_COUNTS, key=len, reverse=True))}))\b",
+    re.IGNORECASE,
+)
+_PARTS = {"half": 0.5, "a half": 0.5, "a third": 1 / 3, "two thirds": 2 / 3, "a quarter": 0.25, "three quarters": 0.75}
+"""Shares in words."""
+
+_ABOUT = re.compile(
+    r"^(?:(?:maybe|perhaps)\s+)?(?:just\s+)?(?:about|around|roughly|approximately|circa|ca\.?)\s+(?=\S)"
+    r"|[\s-]*(?:\bor\s+so|(?<=\d)-?ish|,?\s+give\s+or\s+take|,?\s+(?:or\s+)?there\s?abouts|,?\s+approximately)$",
+    re.IGNORECASE,
+)
+"""What makes a number less exact: ``about 0.8``, ``8ish``."""
+
+_STARS = re.compile(r"([★⭐🌟]+)☆*")
 
 _ENDS = (
-    r"\s+[-—–]+\s|[.!]\s|。|;|\n|\s*\(|\s*\||[\"'`]\s*[,}]|,\s|[,、](?=[\u3040-\u9fff])|:\s"
+    r"\s+[-—–]+\s|\s+(?:#|//)\s|[.!]\s|。|;|\n|\s*\(|\s*\||[\"'`]\s*[,}]|,\s|[,、](?=[\u3040-\u9fff])|:\s"
+    r"|(?<!\w\w)(?<=\w)\)\s+(?=\w)|,?\s+(?:rather\s+than|and\s+not|but\s+not)\b"
     r"|,?\s+(?:because|since|as|after|due|given|based|porque|parce\s+que|weil|denn|perché|poiché|ya\s+que|pois"
     r"|with(?=\s+[\w %.]{0,20}\b(?:confidence|certainty)\b)"
     r"|car(?=\s+(?:elle|il|l[ae]|les|ce|cette)\b)|da(?=\s+(?:sie|er|es|die|der|das)\b))\b"
@@ -82,7 +116,8 @@ _LINE_SPLITS = re.compile(_ENDS, re.IGNORECASE)
 """The end of the words of a label, before its explanation."""
 
 _SPLITS = re.compile(
-    rf"{_ENDS}|\s+(?:for|on|in|with|which|but|although|though|or|and|to|over|than|from|here|overall|à|pour|für|para|por|per)\b",
+    rf"{_ENDS}|\s+(?:for|on|in|with|which|that|but|although|though|or|and|to|over|than|from|here|overall|à|pour"
+    rf"|für|para|por|per)\b",
     re.IGNORECASE,
 )
 """The same for a text that certainly states a label: ``5 for its wit``."""
@@ -91,19 +126,21 @@ BULLET = re.compile(
     r"^(?:[\s>#]|\*\*|\*(?!\w))*(?:[-*]\s+)?(?:(?:\[[x✓✔✅]\]|\([x✓✔✅]\))\s+)?"  # dialect: kept
     r"(?:(?:=>|⇒|→|->)\s*)?(?:(?:so|thus|hence|therefore|finally|overall|in conclusion)\b[,:]?\s+|well(?:,|\.{3}|…)\s+"
     r"|(?:clearly|absolutely|definitely|certainly|unfortunately|of course|without (?:question|(?:a )?doubt)|no doubt"
-    r"|in short|in my (?:view|opinion)|on balance|all in all|all things considered|as it (?:stands|is|did|does)),\s+)?",
+    r"|in short|in my (?:view|opinion)|on balance|all in all|all things considered|on the whole|as it (?:stands"
+    r"|is|did|does)),\s+)?",
     re.IGNORECASE,
 )
 """The beginnings of a line."""
 
 _LEADING = re.compile(
-    r"^(?:(?:an?|the|my|final)\s+)*(?:(?:strong|solid|clear|firm|fair|decent)\s+(?=\d))?(?:(?:option|answer|label|category|choice|class|rating|score|grade|verdict|model|response)s?\b)?"
-    r"[\s:=]*(?:(?:of|as|is)\b)?[\s:]*",
+    r"^(?:(?:an?|the|my|final|eine?n?|une?)\s+)*(?:(?:strong|solid|clear|firm|fair|decent|weak|bare|generous|high"
+    r"|low|good)\s+(?=\d|(?-i:[A-F])\b))?(?:(?:option|answer|label|category|choice|class|rating|score|grade"
+    r"|verdict|model|response|level|code|type)s?\b)?[\s:=]*(?:(?:of|as|is)\b)?[\s:]*",
     re.IGNORECASE,
 )
 _CORRECTED = re.compile(
-    r"^[\s,;.()—–-]*(?:wait|no|nope|oops|actually|(?:scratch|strike|cancel|make) that|hold on|never ?mind|I mean"
-    r"|rather(?!\s+than)|correction|revised|corrected)\b",
+    r"^[\s,;.()—–-]*(?:wait|(?<!\()no(?!\s+(?:question|doubt)\b)|no(?=[,.;:])|nope|oops|actually|(?:scratch"
+    r"|strike|cancel|make) that|hold on|never ?mind|I mean|rather(?!\s+than)|correction|revised|corrected)\b",
     re.IGNORECASE,
 )
 TURNING = re.compile(
@@ -180,7 +217,7 @@ def stated_label(stated: Any, scale: Scale, *, line: bool = False) -> Any:
         return label_on_scale(words[: splits[0].start()] if splits else words, scale)
     words = words[:NEAR]
     for candidate, rest in [(words, ""), *((words[: s.start()], words[s.start() :]) for s in reversed(splits))]:
-        for part in dict.fromkeys((candidate, _strip_lead(candidate, scale))):
+        for part in dict.fromkeys((candidate, strip_lead(candidate, scale))):
             label = label_on_scale(part, scale)
             if label is not None:
                 return DOUBTFUL if is_in_doubt(rest, label, scale) else label
@@ -195,7 +232,7 @@ _SUM = re.compile(r"^[\d\s.()]+[-+*/×÷][-+*/×÷\d\s.()]*=\s*")
 """What a number is computed from: ``100 - 6 = 94``."""
 
 
-def _strip_lead(words: str, scale: Scale) -> str:
+def strip_lead(words: str, scale: Scale) -> str:
     """Return a text without "the answer is", unless that is the label itself: ``A`` can be an article."""
     rest = _LEADING.sub("", words, count=1)
     lead = words[: len(words) - len(rest)]
@@ -228,11 +265,14 @@ def is_in_doubt(rest: str, label: Label, scale: Scale) -> bool:
         and (_IN_PART.match(rest) or _BEGUN.match(rest) or _DENIED.match(rest))
     ):
         return True
+    degree = None if scale.numeric else re.match(r"[\s,(–—-]+(\w+)\W*$", rest)
+    if degree is not None and label_on_scale(f"{degree[1]} {label}", scale) not in (None, label):  # agree (strongly)
+        return True
     hedged = _HEDGED.match(rest)
     if hedged is None:
         return False
     other = hedged["other"]
-    if hedged["how"] == "but" and re.match(r"\s*(?:not|never)\b", other):  # offensive (but not hate)
+    if hedged["how"] in ("but", "and") and re.match(r"\s*(?:not|never)\b", other):  # offensive (but not hate)
         return False
     if scale.numeric:
         return bool(re.search(r"\d|\b(?:half|higher|lower|more|less|above|below)\b", other) or WORD.search(other))
@@ -305,7 +345,7 @@ def label_on_scale(stated: Any, scale: Scale) -> Label | None:
     return found[0] if len(found) == 1 else None
 
 
-_PREDICATE = re.compile(r"(?:的|です|である|だ|입니다|이다)$")
+_PREDICATE = re.compile(r"(?:的?(?:评价|評價|评论|評論)|的|です|である|だ|입니다|이다)$")
 """What ends a sentence that says what something is: ``情感是负面的``, ``4점입니다``."""
 
 _PICTURES = re.compile(r"[\u2600-\u260f\u2613-\u2712\u2728-\u274b\u274d-\u27bf\U0001f300-\U0001faff]")
@@ -320,7 +360,7 @@ def named_labels(options: Sequence[Label], *spellings: str) -> list[Label]:
             if found:
                 return found
     terms = tokens(spellings[-1])
-    of = {one: tokens(str(one)) for one in options}
+    of = {one: tokens(unwrap(str(one))) for one in options}
     found = [one for one in options if of[one] == terms] if terms else []
     # "mid high" is mid-high, but not where mid and high are labels too: then both are named.
     several = any(terms[:n] in of.values() and terms[n:] in of.values() for n in range(1, len(terms)))
@@ -362,6 +402,7 @@ def unwrap(words: str) -> str:
     while words:
         inner = words[1:-1] if words[0] == "<" and words[-1] == ">" else words
         inner = inner.lstrip(_OPENING).rstrip(ENDING)
+        inner += ")" if inner.count("(") > inner.count(")") else ""
         if inner == words:
             return words
         words = inner
@@ -378,6 +419,14 @@ def _number(stated: Any, scale: Scale) -> Label | None:
     return int(value) if whole else value
 
 
+def _in_digits(spelled: re.Match[str]) -> str:
+    """The digits of a number in words: ``eighty-five``."""
+    tens, ones, count = (one and one.casefold() for one in (spelled["tens"], spelled["ones"], spelled["count"]))
+    if tens:
+        return str(10 * (_TENS.index(tens) + 2) + (_COUNTS[ones] if ones else 0))
+    return str(_COUNTS[count]) if count else "100"
+
+
 def _value(stated: str, scale: Scale) -> float:
     """Return the number that words name; NaN if they name none."""
     words = stated.strip(WRAPPING.replace(".", "").replace("-", "") + _TICKS)
@@ -386,8 +435,12 @@ def _value(stated: str, scale: Scale) -> float:
     if stars:
         return float(len(stars[1]))
     words = re.sub(r"^[\U0001F300-\U0001FAFF\s]+|[\U0001F300-\U0001FAFF\s]+$", "", words)
-    words = WORD.sub(lambda found: str(_WORDS.index(found[0].casefold())), words)
-    words = re.sub(r"^(\d+) and (?:a|one) half\b", r"\1.5", words, flags=re.IGNORECASE)
+    words = _ABOUT.sub("", words)
+    if words.casefold() in _PARTS and scale.bounds == (0.0, 1.0):
+        return _PARTS[words.casefold()]
+    words = _SPELLED.sub(_in_digits, words)
+    words = re.sub(r"^(\d+)(?: and (?:a|one) half\b|\s+1/2$)", r"\1.5", words, flags=re.IGNORECASE)
+    words = re.sub(r"^(\d+) point (\d)$", r"\1.\2", words, flags=re.IGNORECASE)
     words = re.sub(
         r"^(?:(minus|negative)|plus)\s+(?=[\d.])", lambda one: "-" if one[1] else "", words, flags=re.IGNORECASE
     )
@@ -408,13 +461,20 @@ def _value(stated: str, scale: Scale) -> float:
     return float(number["value"]) * hundred.get(scale.bounds, math.nan) / 100
 
 
-_FIRST = {"first", "a", "former", "a > b", "a >> b", "b < a"}
-_SECOND = {"second", "b", "latter", "b > a", "b >> a", "a < b"}
+_FIRST = {"first", "1st", "a", "former", "a > b", "a >> b", "b < a"}
+_SECOND = {"second", "2nd", "b", "latter", "b > a", "b >> a", "a < b"}
 _TIE = {"tie", "tied", "a tie", "draw", "a draw", "neither", "equal", "equally good", "no preference", "a = b"}
 _TIE |= {"both equal", "both are equal", "they are equal"}
+_BOTH = rf"(?:both|they|the two)(?: (?:{THING}s?|replies|summaries))?"
 _EQUALLY = re.compile(
-    r"(?:(?:both|they)(?: are)? )?equally \w+(?: written)?"
-    r"|(?:it is |it's )?(?:a )?(?:tie|draw) between (?:a and b|the two)"
+    rf"(?:{_BOTH}(?: are)? )?(?:equally \w+(?: written)?|(?:(?:about|roughly|nearly|basically|essentially"
+    rf"|more or less) )?(?:equal|the same|tied|comparable)(?: in (?:overall )?quality)?"
+    r"|of (?:equal|the same|comparable) (?:overall )?quality|on (?:a )?par|evenly matched)(?: overall)?"
+    r"|(?:(?:there is|there's|i see|i find|i can see) )?no (?:(?:clear|real|meaningful|significant|notable"
+    r"|discernible) )?(?:winner|difference(?! in (?!(?:overall )?quality)))(?: in (?:overall )?quality)?"
+    r"(?: between (?:them|the two|a and b)(?: \w+)?)?"
+    r"|(?:it is |it's )?(?:a )?toss up|neither(?: of them| one| \w+)? is (?:better|preferred)(?: (?:than|to"
+    r"|over) the other)?|(?:it is |it's )?(?:a )?(?:tie|draw) between (?:a and b|the two)"
 )
 _BETTER_IN_ASIA = re.compile(
     r"[^\W不没沒非]{0,6}?(?:回答|回复|回應|选项|選項|応答|응답|답변) ?(?P<side>[ab]) ?"
@@ -444,6 +504,29 @@ _SERVED_BY = re.compile(
 _SIDE_BETTER = re.compile(
     rf"(a|b|first|second) {_MUCH}(?:better|superior|preferable|stronger)(?: overall)?(?: than .*)?"
 )
+_SIDE_NAME = rf"(?:the )?(?:{THING} )?(?P<side>a|b|first|second|former|latter|1st|2nd)(?: (?:one|{THING}))?"
+_CHOSEN = re.compile(
+    rf"(?:my |the )?(?:vote|edge|preference|nod|win|point|advantage)(?: here| overall)? (?:goes|is|falls) (?:to"
+    rf"|for|with) {_SIDE_NAME}"
+    rf"|(?:i (?:would |do )?|i'd )?(?:\w+ly )?(?:like|liked|prefer|preferred|favou?r|enjoyed) {_SIDE_NAME}"
+    rf"(?: (?:more|better|best|most))?(?: (?:than|over|to) .*)?"
+    rf"|{_SIDE_NAME} (?:has|gets|takes|holds) (?:the edge|my (?:vote|preference)|the upper hand)"
+    rf"|{_SIDE_NAME} (?:comes out|is) (?:ahead|on top)|{_SIDE_NAME} over (?:the )?(?:{THING} )?(?:a|b|first"
+    rf"|second|other)"
+    rf"|{_SIDE_NAME} is (?:{_MUCH}more \w+(?: and (?:more )?\w+)? than .*|more (?:accurate|correct|truthful"
+    rf"|faithful|relevant|helpful|useful|valuable|convincing|persuasive|suitable))"
+    rf"|(?:of the two )?{_SIDE_NAME} (?:is more helpful|wins) of the two".replace("(?P<side>", "(")
+)
+_DROPPED = re.compile(
+    rf"(?:the )?(?:weaker|worse|losing|inferior|poorer|rejected|less \w+)(?: (?:{THING}|one))?(?: of the (?:two"
+    rf"|pair))? (?:is|was) {_SIDE_NAME}|(?:i (?:would |do )?|i'd )(?:reject|discard|rule out|eliminate) {_SIDE_NAME}"
+    rf"|{_SIDE_NAME} is {_MUCH}(?:less \w+ than|not as \w+ as|worse than) .*"
+    rf"|{_SIDE_NAME} is the (?:worse|weaker|inferior|losing|less \w+)(?: (?:{THING}|one))?|{_SIDE_NAME} loses".replace(
+        "(?P<side>", "("
+    )
+)
+"""What says of a side that it is chosen, and that it is not."""
+
 _WORSE = re.compile(
     rf"(?P<side>a|b|first|second) (?:{_IS} (?:the )?{_MUCH}(?:worse|inferior|weaker)(?: {THING})?"
     rf"(?: (?:than|to) .*| of the (?:two|pair))|falls short of (?:{THING} )?(?:a|b|the other)\b.*"
@@ -464,6 +547,14 @@ def _preference(stated: str, scale: Scale) -> int | None:
     words = re.sub(rf"^(?:both|the two|they)(?: of them| {THING}s)?(?: are)? (?=equal|tied?\b)", "", words)
     if _EQUALLY.fullmatch(words):
         return 0
+    words = re.sub(r" (?:by (?:far|an? [\w ]{1,30})|hands down|narrowly|overall)$|^of the two ", "", words)
+    for pattern, sign in ((_CHOSEN, 1), (_DROPPED, -1)):
+        if chosen := pattern.fullmatch(words):
+            side = next(one for one in chosen.groups() if one)
+            if side == "a" and not re.search(r"\bA\b", stated):  # an article
+                return None
+            return -sign if side in _FIRST else sign
+    words = re.sub(rf"^([ab]) (?=(?:{THING} )?\1\b)", "", words)  # the sign and the letter
     words = re.sub(rf"^(?:it's|it is|this is|that's|i(?:'d| would)? call it) |^(?:the )?{THING} |^the ", "", words)
     words = re.sub(rf"^(?:\w{{1,3}} )?{_THING_ABROAD} (?=[ab]\b)", "", words)
     words = _IS_BETTER.sub("", _SERVED_BY.sub("", words))
@@ -492,9 +583,25 @@ def _letters(stated: str) -> str:
 _SIGNS = re.compile(
     rf"(?:{THING}\s+)?(?P<one>[AB])\s*(?P<sign>[<>]+|=+)\s*(?:{THING}\s+)?(?P<other>[AB])", re.IGNORECASE
 )
-_SIDE = re.compile(r"(?P<side>a|b|first|second|former|latter)\b ?(?P<how>.*)")
-_WEAK = re.compile(r"(?:slightly|somewhat|marginally|a (?:bit|little)|a tad)")
-_STRONG = re.compile(r"(?:much|far|significantly|considerably|clearly|strongly|substantially|a lot)")
+_SIDES = r"(?:a|b|first|second|former|latter)"
+_SIDE = re.compile(rf"(?P<side>{_SIDES})\b ?(?P<how>.*)")
+_WEAK = re.compile(
+    r"(?:slight(?:ly)?|somewhat|marginal(?:ly)?|a (?:bit|little)|a tad|mild(?:ly)?|weak(?:ly)?|small"
+    r"|narrow(?:ly)?|slim)"
+)
+_STRONG = re.compile(
+    r"(?:much|far|significant(?:ly)?|considerabl[ey]|clear(?:ly)?|strong(?:ly)?|substantial(?:ly)?|a lot|wide"
+    r"|large|big|huge)"
+)
+_HOW = rf"(?P<how>{_WEAK.pattern}|{_STRONG.pattern})"
+_GRADE_FORMS = (
+    re.compile(
+        rf"(?:i (?:have )?(?:an? )?)?{_HOW} (?:preference for|prefer(?:red)?|favou?r) (?:the )?(?P<side>{_SIDES})"
+    ),
+    re.compile(rf"(?P<side>{_SIDES}) (?:better|preferred|wins|won) by (?:an? )?{_HOW} margin"),
+    re.compile(rf"(?P<side>{_SIDES}) (?:better|preferred) (?:but )?(?:only |just )?{_HOW}(?: so)?"),
+)
+"""How much better a side is, in other words: ``Slight preference for A``, ``B is better by a wide margin``."""
 
 
 def _grade_side(stated: str, scale: Preference) -> int | None:
@@ -510,12 +617,14 @@ def _grade_side(stated: str, scale: Preference) -> int | None:
         "",
         re.sub("[:()]", " ", spoken(stated)),
     )
-    words = " ".join(words.replace("-", " ").split())
+    words = " ".join(words.replace("-", " ").replace(",", " ").split())
+    formed = next((form for one in _GRADE_FORMS if (form := one.fullmatch(words))), None)
+    words = f"{formed['side']} {formed['how']} better" if formed else words
     if words in _TIE or _EQUALLY.fullmatch(words):
         return 0
-    names = {" ".join(spoken(scale.word(n)).replace(":", " ").replace("-", " ").split()): n for n in scale.categories}
+    names = {" ".join(re.sub("[-:,]", " ", spoken(scale.word(n))).split()): n for n in scale.categories}
     found = names.get(words)
-    side = _SIDE.fullmatch(words.replace(",", " ").replace("  ", " "))
+    side = _SIDE.fullmatch(words)
     if found is not None or side is None:
         return None if found is None else int(found)
     sign = -1 if side["side"] in _FIRST else 1
@@ -557,6 +666,9 @@ def _odd_letter(stated: str, _scale: Scale) -> str | None:
         r"(?:(?:does not|doesn't) (?:fit|belong|match)(?: in)?|differs|stands (?:apart|out)) is) "
     )
     words = re.sub(lead, "", spoken(stated))
+    ordinal = re.fullmatch(rf"(?:the )?(first|second|third)(?: (?:one|{_LETTERED}))?{differs}", words)
+    if ordinal is not None:
+        return {"first": "A", "second": "B", "third": "C"}[ordinal[1]]
     letter = re.fullmatch(rf"(?:the )?(?:{_LETTERED} )?([abc]){differs}", words)
     return letter[1].upper() if letter else None
 
@@ -572,7 +684,10 @@ def is_bare(text: str, scale: Scale) -> bool:
     return bool(number) or (not scale.numeric and len(words.split()) == 1)
 
 
-_EVERYDAY = str.maketrans({"−": "-", "–": "-", "’": "'", "\ufe0f": "", "\u20e3": "", "≫": ">>", "≪": "<<"})
+_EVERYDAY = str.maketrans(
+    {"−": "-", "–": "-", "’": "'", "\ufe0f": "", "\u20e3": "", "≫": ">>", "≪": "<<", "🅰": "A", "🅱": "B"}
+)
+_EVERYDAY |= str.maketrans({"≻": ">", "≺": "<", "،": ",", "؛": ";", "؟": "?", "۔": ".", "।": "."})
 _VULGAR = re.compile(r"(?<![\d.,/])(\d*)\s?([¼½¾⅓⅔⅕⅖⅗⅘⅛⅜⅝⅞])(?![\d/])")
 """A number with a fraction that is one sign: ``7½``."""
 

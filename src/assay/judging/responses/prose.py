@@ -11,8 +11,17 @@ import re
 from collections.abc import Iterator
 
 from assay.data.scales import Label, Scale
+from assay.judging.criteria import is_answer
 from assay.judging.responses.label_words import ITEM, THING, WORD, is_in_doubt, label_on_scale, stated_label
-from assay.judging.responses.statements import OTHER_THING, SUPPOSES, WISHES, Statement, is_reported
+from assay.judging.responses.statements import (
+    CONFIDENCE,
+    OTHER_THING,
+    READING,
+    SUPPOSES,
+    WISHES,
+    Statement,
+    is_reported,
+)
 
 LONGEST_PROSE = 1_500
 """Characters of a response whose only label is looked for: in a longer one, labels are mentioned on the way."""
@@ -30,12 +39,12 @@ _WHICH = r"(?:\s+(?:of|in|by|from|about|between|for)\s+(?:(?:the|this|that)\s+)?
 _SUBJECT = (
     r"(?:(?<!\bof )\b(?:it|this(?:\s+one)?|that|everything|they|s?he)"
     rf"|(?<!\bof )\b(?:the|this|that|these|your|its|their|his|her|my)\s+(?:(?!{_OF_PART}\s)[\w'-]+\s+){{0,2}}{ITEM}"
-    rf"{_WHICH}(?:\s+{_PLACE})?"
+    rf"{_WHICH}(?:\s+{_PLACE})?(?:\s+[\"“][^\"“”\n]*[\"”])?"
     rf"|^\W*(?:overall\s+)?{ITEM}|\b(?:(?:das|der|die|le|la|el|il|lo)\s+|l')\w+)"
 )
 _IS = (
     r"(?:\s+(?:\w+ly\s+)?(?:is|are|was|were|seems|appears|reads|sounds|feels|looks|remains|stays|comes\s+(?:across|off)"
-    r"|strikes\s+me|functions|acts|works|ist|est|es|è|é)|'s)(?:\s+(?:to\s+be|being|as|like))?"
+    r"|strikes\s+me|functions|acts|works|ist|est|es|está|è|é)|'s)(?:\s+(?:to\s+be|being|as|like))?"
 )
 _OBJECT = (
     r"(?:it|(?:the|this|that|your)\s+(?!(?:greeting|title|headline|opening|introduction|beginning|ending)\b)[\w'-]+"
@@ -75,6 +84,7 @@ _JUDGED = (
     r"|\b(?:deals?|dealing|concerned)\s+(?:\w+ly\s+)?with|\bfocus(?:es|ed)?\s+(?:\w+ly\s+)?on"
     r"|\bis\s+(?:primarily|mainly|mostly|chiefly|really)\s+about"
     r"|\b(?:it|this|(?:the|this)\s+(?:article|text|piece|passage|story|document|paper|question|email))(?:\s+is|'s)\s+about"
+    r"|\b(?:statement|claim|assertion|idea|proposition|view|notion)\s+that\s+[^,;:]{1,120}\s(?:is|was)"
     rf"|{_SUBJECT}\s+(?:is\s+)?(?:\w+ly\s+)?(?:express|convey|concern|show|display|us|offer|is\s+at)(?:e?s|ing)?"
     rf"|^\W*(?:so\s+)?{_SUBJECT}\s[^,;:]{{0,120}}\s(?:and|but)\s+(?:is|was|are)"
     r"|\b(?:we\s+have(?:\s+here)?|what\s+we\s+have\s+here\s+is|there\s+is|I\s+(?:see|detect)"
@@ -87,8 +97,8 @@ _QUALIFIERS = (
     r"(?:\s*[,:]?\s+(?:an?|the|more|most|likely|best|clear(?:ly)?|definitely|certainly|primarily|mainly|overall|simply"
     r"|plainly|therefore|thus|ultimately|generally|still|also|just|really|indeed|obviously|essentially|predominantly"
     r"|undoubtedly|unambiguously|explicitly|fully|completely|strictly|purely|roughly|around|approximately|rather|solid"
-    r"|strong|case|example|one|in|at|on|of|under|as|with|towards?|category|class|code|level|label|type|kind|being"
-    r"|eher|klar|eindeutig|deutlich|merely|only|sehr|plutôt|très|clairement|nettement|muy|claramente|chiaramente|molto|muito))*"
+    r"|strong|case|example|one|written|in|at|on|of|under|as|with|towards?|category|class|code|level|label|type|kind|being"
+    r"|insgesamt|globalement|eher|klar|eindeutig|deutlich|merely|only|sehr|plutôt|très|clairement|nettement|muy|claramente|chiaramente|molto|muito))*"
 )
 _LEAD = re.compile(rf"(?:{_SUBJECT}{_IS}|{_JUDGED}){_QUALIFIERS}\s*[\"“'‘`*_(]*$", re.IGNORECASE)
 """What leads to the label of the item: ``The review is clearly``, ``I'd call this``, ``It falls under``."""
@@ -135,7 +145,7 @@ _FITS = re.compile(
 _UNREAL = re.compile(
     r"\b(?:could|might|may|should(?!\s+be\s+\w+ed\b)|cannot|can't"  # dialect: kept
     r"|if|whether|unless|until|were\s+(?:it|the)|had\s+(?:it|the)"
-    rf"|would\s+(?!(?:\w+ly\s+)?{_SETS}\b|be\s+(?:my|to)\b|(?:fall|belong|count|qualify|fit|function|serve)\b)|would\s+have|'d\s+have"
+    rf"|would\s+(?!(?:\w+ly\s+)?{_SETS}\b|be\s+(?:my|to)\b|(?:generally|normally|commonly|ordinarily|widely|therefore|thus|best)\s+be\s+{_IS_SET}\b|(?:fall|belong|count|qualify|fit|function|serve)\b)|would\s+have|'d\s+have"
     r"|(?:was|were)\s+(?:going|about|inclined)|wanted\s+to|fails?\s+to|hard|difficult|easy|easily"
     r"|guidelines?|policy|definition|defin(?:es|ed)|codebook"
     r"|(?:some|many|most|several|other|few)\s+(?:people|would|(?!serious\b|obvious\b|various\b)\w+s(?=\s))"
@@ -156,7 +166,7 @@ _UNREAL = re.compile(
 
 _DENIES = re.compile(
     r"(?:\b(?:not|never|no|nor|neither|hardly|without|than|instead\s+of|opposed\s+to"
-    r"|isn't|aren't|wasn't|doesn't\s+\w+|don't\s+\w+)\s+(?:(?:an?|the|really|quite|simply|merely|just|necessarily|exactly|about)\s+)*|\bnon-?|\bnothing\s+to\s+do\s+with\s+"
+    r"|isn't|aren't|wasn't|doesn't\s+\w+|don't\s+\w+)\s+(?:(?:an?|the|really|quite|simply|merely|just|necessarily|exactly|about|of|for)\s+)*|\bnon-?|\bnothing\s+to\s+do\s+with\s+"
     r"|\b(?:border(?:s|ing)|verg(?:es|ing))\s+on\s+|\b(?:close|next|near)\s+to\s+|\bshort\s+of\s+)"
     r"[\"“'‘`*_(]*$",
     re.IGNORECASE,
@@ -166,7 +176,7 @@ _DENIES = re.compile(
 _DEGREE_OF = r"(?:risk|priority|quality|severity|urgency|level)"
 _AFTER = re.compile(
     rf"[\"”'’`*_)\]]*(?:-{_DEGREE_OF})?(?:\s+(?:about\s+(?:this|it)|in\s+(?:tone|nature|sentiment|content|general|quality|this\s+\w+)"
-    rf"|{_PLACE}(?:\s+(?:the|this)\s+\w+)?|(?:{ITEM}|description|account)(?:\s+of\b[^.,;]*)?|best|language|behaviou?r|material|news|one|case|example))*[\"”'’`*_)]*"
+    rf"|{_PLACE}(?:\s+(?:the|this)\s+\w+)?|(?:in|by)\s+(?:the|this)\s+(?:evidence|context|reference|premise|{ITEM})|(?:{ITEM}|description|account)(?:\s+of\b[^.,;]*)?|best|language|behaviou?r|material|news|one|case|example))*[\"”'’`*_)]*"
     r"(?:\s*(?:[.,;:!)(—–]|$|\s-\s)|\s+(?:because|since|as|due|given|with|rather|and|for|from|to|about|towards?|à|zu|für|pour|contra"
     r"|where|but|though|although|while|even|instead|which|when|despite|not|per)\b)",
     re.IGNORECASE,
@@ -228,7 +238,9 @@ def find_only_label(text: str, scale: Scale) -> Iterator[Statement]:
             verb = subject and ending and (ending[1] is None or subject[1] or subject[2])
             verb = verb or (str(label).endswith("s") and ending and _THIRD.search(before))
             # Negative sentiment.
-            alone = _ARTICLE.fullmatch(before) and re.fullmatch(rf"\s+{ITEM}\W*", rest, re.IGNORECASE)
+            alone = _ARTICLE.fullmatch(before) and (
+                _ALONE.fullmatch(rest) or (found[0].casefold() == "none" and _OF_ALL.fullmatch(rest))
+            )
             verb = verb or (ending and re.search(rf"{_AUTHOR_WOULD}\s+[*_\"“]*$", before, re.IGNORECASE))
             fits = is_fitting(before, rest)
             if not verb and not alone and not fits and _LEAD.search(before) is None:
@@ -237,7 +249,13 @@ def find_only_label(text: str, scale: Scale) -> Iterator[Statement]:
                 verb
                 or alone
                 or (
-                    (fits or _AFTER.match(rest) or _again(before, rest) or _takes_object(label))
+                    (
+                        fits
+                        or (is_answer(scale) and _THAT.match(rest))
+                        or _AFTER.match(rest)
+                        or _again(before, rest)
+                        or _takes_object(label)
+                    )
                     and not is_in_doubt(rest, label, scale)
                 )
             ):
@@ -250,9 +268,18 @@ def find_only_label(text: str, scale: Scale) -> Iterator[Statement]:
             yield Statement(at, len(text), label)
 
 
+_ALONE = re.compile(
+    rf"(?:-{_DEGREE_OF})?\s+{ITEM}(?:\s+(?:overall|indeed|by\s+any\s+(?:standard|measure)))?\W*", re.IGNORECASE
+)
+_OF_ALL = re.compile(r"\s+of\s+(?:the|these|those|them)\b[^.,;:!?]{0,60}\W*", re.IGNORECASE)
+"""What follows "none" in a sentence that is the label: ``None of the listed policies is violated``."""
+
 _ARTICLE = re.compile(r"\W*(?:(?:an?|the)\s+)?(?:\w+ly\s+)?", re.IGNORECASE)
 _WHEN = re.compile(r"\W*(?:only\s+)?(?:when|whenever|if|as\s+long\s+as|provided)\b", re.IGNORECASE)
 """What follows a label in a definition: ``An answer is correct when``."""
+
+_THAT = re.compile(r"\s+that\b(?![^\n]*\b(?:but|however|yet|though|although)\b)", re.IGNORECASE)
+"""What follows an answer about a statement: ``It is false that``."""
 
 _VERB_ENDS = re.compile(
     r"\W*(?:[.!]|$|with\s+(?:this|that|the)\s+(?:statement|claim|item|sentence|author|view|idea)\b"
@@ -292,6 +319,7 @@ def is_meant(text: str, start: int, before: str, end: int) -> bool:
     would = re.search(r"\bI(?:'d|\s+would)\b", before)
     is_supposed = (
         _CONDITION.match(before)
+        or READING.search(before)
         or (would and SUPPOSES.match(before[: would.start()]))
         or _UNREAL.search(
             re.sub(rf"{_BEST_IS}|{_AUTHOR_WOULD}", "", _CLAUSE_ENDS.split(before)[-1], flags=re.IGNORECASE)
@@ -310,14 +338,19 @@ def sentences_of(text: str) -> Iterator[tuple[int, str]]:
         at = len(text) if end is None else end.end()
 
 
+LONGEST_CODE = 6
+"""Letters of labels in capitals from which on they are words: ``SUPPORTS``."""
+
+
 def mentions_of(sentence: str, options: list[str]) -> Iterator[re.Match[str]]:
     """The labels that a sentence names, the longest first where one holds another; letters and codes in their case."""
     ordered = sorted(options, key=len, reverse=True)
-    words = "|".join(r"[\s_-]+".join(map(re.escape, re.split(r"[\s_-]+", one))) for one in ordered)
-    in_case = any(len(one) < 3 or one.isupper() for one in options)
+    spelled = (r"[\s_-]+".join(map(re.escape, re.split(r"[\s_-]+", one))) for one in ordered)
+    is_code = (len(one) < 3 or (one.isupper() and len(one) < LONGEST_CODE) for one in ordered)
+    words = "|".join(one if code else f"(?i:{one})" for one, code in zip(spelled, is_code, strict=True))
     bare = rf"(?<![\w'’-])(?:{words})(?![\w'’]|[*_]*-(?!{_DEGREE_OF}\b)\w)"
     quoted = rf"(?<=[\s(:]')(?:{words})(?='(?!\w))"
-    return re.finditer(f"{bare}|{quoted}", sentence, 0 if in_case else re.IGNORECASE)
+    return re.finditer(f"{bare}|{quoted}", sentence)
 
 
 # -- numbers ---------------------------------------------------------------------------------------------
@@ -334,15 +367,16 @@ _VALUE = re.compile(
 _VALUE_LEAD = re.compile(
     rf"(?:{_SUBJECT}{_IS}|{_SUBJECT}\s+(?:got|gained|scored|earned|achieve[sd]|reached|received)"  # dialect: kept
     rf"|{_JUDGED}|\b(?:at|worth|scores|enough\s+for|worthy\s+of)"
+    r"|\b(?:criteri(?:a|on)|requirements?|descriptions?|descriptors?|definition|standards?|conditions)\s+(?:for|of)"
     r"|\b(?:score|rating|grade|value|similarity)\s+of|\bI\s+(?:\w+\s+)?(?:estimate|(?:land|settle|end\s+up|arrive)\s+(?:on|at))"
     r"|\bI\s+(?:estimate|see|get)\s+(?:an?|the)\s+[\w'-]+\s+(?:of|at))"
     r"(?:\s+(?:about|around|roughly|approximately|an?|only|just|clearly|certainly|definitely|probably|at|worth|of|score|de|bei|auf|di"
-    r"|rating|grade|solid|strong))*\s*[\"“'‘`*_(]*$",
+    r"|rating|grade|level|solid|strong))*\s*[\"“'‘`*_(]*$",
     re.IGNORECASE,
 )
 _VALUE_AFTER = re.compile(
-    rf"[\"”'’`*_)]*(?:\s+(?:{_PLACE}|for\s+me|from\s+me|in\s+(?:total|my\s+\w+)))?"
-    r"\s*(?:[.;!)(—–]|,\s|:\s|$|\s-\s|\b(?:because|since|as|due|given|with|for|on)\b)",
+    rf"[\"”'’`*_)]*(?:\s+(?:{_PLACE}|for\s+me|from\s+me|in\s+(?:total|my\s+\w+)|(?:of|in|on)\s+the\s+(?:rubric|scale|guide\w*|codebook)))?"
+    r"\s*(?:[.;!)(—–]|,\s|:\s|$|\s-\s|\b(?:because|since|as|due|given|with|for|on|rather\s+than|but\s+not|and\s+not|not)\b)",
     re.IGNORECASE,
 )
 _BOUNDS = re.compile(
@@ -362,7 +396,7 @@ def find_only_number(text: str, scale: Scale) -> Iterator[Statement]:
             if start + one.start() >= until:  # else it is the top of the last one
                 unit = _UNIT.match(sentence, one.end())
                 until = start + (one.end() if unit is None else unit.end())
-                found.append((start, sentence, one, unit))
+                found += [] if denies(sentence[: one.start()]) else [(start, sentence, one, unit)]
     if len(found) != 1:
         return
     ((start, sentence, one, unit),) = found
@@ -495,7 +529,8 @@ _ENDS = re.compile(
 )
 """The end of the clause, or its reason."""
 
-_WORD_OF_LABEL = re.compile(r"[^\W\d_]{2}")
+_WORD_OF_LABEL = re.compile(r"[^\W\d_](?:[^\W_]|[^\w\s])")
+"""More than a letter, which can be an article, or a number: ``B2``, ``C#``."""
 
 
 _BOX = re.compile(r"[☐☑☒○●]|\[[ xX]\]")
@@ -554,16 +589,9 @@ def find_below_heading(text: str, scale: Scale) -> Iterator[Statement]:
             yield Statement(0, len(text), labels[there[0]])
 
 
-_CONFIDENCE = re.compile(
-    r"[\s*_\"'“]*(?:(?:very|most|quite|almost)\s+)?(?:probably|likely|clearly|definitely|certainly|surely|plainly|undoubtedly"
-    r"|evidently|presumably)\b(?:\s+(?:an?|the)(?=\s))?\s*",
-    re.IGNORECASE,
-)
-
-
 def find_confident_opening(text: str, scale: Scale) -> Iterator[Statement]:
     """``Probably a 4, though others may differ.``: the label that a response begins with after such a word."""
-    lead = _CONFIDENCE.match(text)
+    lead = CONFIDENCE.match(text)
     if lead is not None and not is_long(text):
         label = stated_label(text[lead.end() :].partition("\n")[0], scale, line=True)
         if label is not None:

@@ -7,6 +7,7 @@ unfinished reasoning contains none, and a doubtful label is not guessed. Free te
 
 from __future__ import annotations
 
+import csv
 import json
 import re
 from collections import Counter
@@ -16,7 +17,16 @@ from functools import lru_cache
 from typing import Any, NamedTuple
 
 from assay.data.scales import LONGEST_SPAN_TEXT, Label, Listed, Nominal, Scale, SpanLabels
-from assay.judging.criteria import LABEL_KEYS, REASON_KEYS, Criterion, is_answer, values_of_criterion
+from assay.judging.criteria import (
+    LABEL_KEYS,
+    NAMING_KEYS,
+    REASON_KEYS,
+    Criterion,
+    folded,
+    is_answer,
+    is_sentence,
+    values_of_criterion,
+)
 from assay.judging.places import CRITERION_LINE, CriterionPlaces, find_criterion_lines
 from assay.judging.responses.label_words import (
     BULLET,
@@ -26,6 +36,7 @@ from assay.judging.responses.label_words import (
     NEAR,
     THING,
     TURNING,
+    WORD,
     WRAPPING,
     is_bare,
     label_on_scale,
@@ -70,6 +81,7 @@ from assay.judging.responses.statements import (
     find_under_headings,
     is_json,
     objects,
+    tables_of,
 )
 from assay.study.schema import kind_of
 
@@ -95,13 +107,15 @@ _REFUSALS = re.compile(
     r"|as an AI|unable to (?:assist|help|comply|provide)|can(?:no|')t (?:assist|help|comply))",
     re.IGNORECASE,
 )
-_TAGS = r"(?:think|thinking|thought|thoughts|reasoning|scratchpad|reflection|analysis)"
+_TAGS = r"(?:\w{0,20}(?:think|thought|reasoning|scratchpad|monologue|deliberation)\w{0,10}|reflection|analysis)"
 _OPENS = re.compile(
-    rf"<(?:seed:)?{_TAGS}>|\[THINK\]|◁think▷|<\|begin_of_thought\|>|<\|channel\|>\s*analysis\s*<\|message\|>",
+    rf"<(?:seed:)?{_TAGS}>|<\|(?:start_)?(?:thinking|thought|reasoning)\|>|\[THINK\]|◁think▷"
+    rf"|<\|begin_of_thought\|>|^\s*analysis(?=(?-i:[A-Z]))|<\|channel\|>\s*analysis\s*<\|message\|>",
     re.IGNORECASE,
 )
 _CLOSES = re.compile(
-    rf"</(?:seed:)?{_TAGS}>|\[/THINK\]|◁/think▷|<\|end_of_thought\|>|<\|channel\|>\s*final\s*<\|message\|>",
+    rf"</(?:seed:)?{_TAGS}>|<\|(?:end_|/)(?:thinking|thought|reasoning)\|>|\[/THINK\]|◁/think▷"
+    rf"|<\|end_of_thought\|>|assistantfinal(?=\W|\d|(?-i:[A-Z]))|<\|channel\|>\s*final\s*<\|message\|>",
     re.IGNORECASE,
 )
 
@@ -174,7 +188,7 @@ def read_reply(
     if answer is None:
         return Reply(None, TRUNCATED if finish == "length" else UNFINISHED, reasoning)
     asked = _criterion(criterion, tuple(others), tuple(map(str, scale.categories or ())))
-    answer = _without_bounds(_laid_out(answer, scale), scale)
+    answer = _without_bounds(_columns(_laid_out(answer, scale), asked), scale)
     if isinstance(scale, SpanLabels):
         spans, why = _spans(answer, scale, source, asked)
         why = TRUNCATED if why and finish == "length" else why
@@ -184,6 +198,8 @@ def read_reply(
         if listed is None:
             return Reply(None, TRUNCATED if finish == "length" else why, reasoning)
         return Reply(listed, None, reasoning or _reasons(answer))
+    if answer.strip() == "0." and scale.kind == "interval" and scale.bounds == (0.0, 1.0):
+        return Reply(None, TRUNCATED, reasoning)
     answer = _CROSSED.sub(lambda one: one["before"] or one["after"], answer)
     settled = _settle(_without_own_name(answer, scale, asked), scale, asked, cut_off=finish == "length")
     if settled is not None:
@@ -198,6 +214,10 @@ def read_reply(
         return Reply(label, None, reasoning or _reasons(answer))
     if finish == "length":
         return Reply(None, TRUNCATED, reasoning)
+    answered = _of_property(answer, scale, asked)
+    if answered is not None:
+        is_closed = answered in closed
+        return Reply(None, OFF_SCALE, reasoning) if is_closed else Reply(answered, None, reasoning or _reasons(answer))
     if _REFUSALS.search(answer):
         return Reply(None, REFUSED)
     return Reply(None, OFF_SCALE if is_bare(answer, scale) else NO_LABEL, reasoning)
@@ -207,9 +227,23 @@ _criterion = lru_cache(maxsize=1_000)(Criterion)
 """Made once for a question: its patterns take a tenth of a millisecond."""
 
 
+def _of_property(text: str, scale: Scale, criterion: Criterion) -> Label | None:
+    """Yes or no, if a response says in words that the item has the property that the criterion names: ``Not toxic.``"""
+    name = criterion.name
+    answers = {str(one).casefold(): one for one in scale.categories or ()}
+    is_property = name.isalpha() and not (criterion.is_one_of_several or criterion.is_generic)
+    if set(answers) != {"yes", "no"} or "{" in text or not is_property:
+        return None
+    said = {f"not {name}": answers["no"], name: answers["yes"]}
+    found = _settle(re.sub(rf"\bnon-?(?={name}\b)", "not ", text), Nominal(list(said)), Criterion(), cut_off=False)
+    return None if found is None else said.get(found.label)
+
+
 def _without_own_name(text: str, scale: Scale, criterion: Criterion) -> str:
     """A text with ``label`` instead of the only criterion's name before "is", ``so the helpfulness is 3``, and without
     that name after a label: ``Medium priority seems right``."""
+    if scale.numeric and folded(criterion.name) in _CHANCES:
+        text = _CHANCE.sub(r"label is \1", text)
     if criterion.is_one_of_several or not criterion.may_be_named(text):
         return text
     name = r"[\s_-]+".join(map(re.escape, re.split(r"[\s_-]+", criterion.name)))
@@ -220,9 +254,25 @@ def _without_own_name(text: str, scale: Scale, criterion: Criterion) -> str:
     is_ = rf"(?:\s+(?:{_IS})\s+|\s*(?:=|[是为為は은는])\s*)"
     of = r"(?:\s+(?:of|in|for|between|behind|des|der|von|du|de|del|della|do|da|dell')\b[^.;:,\n]{0,60}?)?"
     if scale.numeric:
-        of = rf"(?:\s+[^\d.;:,\n]{{1,60}})?(?={is_}(?:(?:about|around|roughly|approximately)\s+)?[-+]?\.?\d)"
+        text = re.sub(
+            rf"({_NAME_LEAD}){name}(?:[ \t]+(?:level|score|rating|value|estimate)(?:[ \t]*:)?)?(?:[ \t]+(?:of"
+            rf"|at)\b)?[ \t]+(?=(?:{_SOME}\s+)?(?:[-+]?\.?\d|{WORD.pattern}))",
+            r"\1 label is ",
+            text,
+            flags=re.IGNORECASE | re.MULTILINE,
+        )
+        of = rf"(?:\s+[^\d.;:,\n]{{1,60}})?(?={is_}(?:{_SOME}\s+)?[-+]?\.?\d)"
     return re.sub(rf"({_NAME_LEAD}){name}[*_]*{of}{is_}", r"\1 label is ", text, flags=re.IGNORECASE | re.MULTILINE)
 
+
+_SOME = "(?:about|around|roughly|approximately)"
+_CHANCES = frozenset({"probability", "likelihood", "chance"})
+_CHANCE = re.compile(
+    r"\b(?:an?\s+)?(\d{1,3}(?:\.\d+)?\s?(?:%|percent)|0?\.\d+)\s+(?:chance|probability|likelihood)\b(?!\s+(?:of"
+    r"|that)\s+(?:it|this)\s+is\s+not)",
+    re.IGNORECASE,
+)
+"""A probability before its noun, if that is what the question asks for."""
 
 _IS = "is|would be|should be|must be|ist|beträgt|lautet|est|es|è|é".replace(" ", r"\s+")
 _NAME_LEAD = (
@@ -296,6 +346,7 @@ def _list_of_turn(answer: str, scale: Listed, criterion: Criterion) -> tuple[Lab
 def _list(answer: str, scale: Listed, criterion: Criterion) -> tuple[Label | None, str]:
     """The names of the last list that a reply gives, or why there are none."""
     found: list[Any] = [one for _, _, value in objects(answer) if isinstance(one := arguments_of(value), dict)]
+    found += [one for _, _, one in tables_of(answer) if all(len(_names_of(key, scale)) == 1 for key in one)]
     named = {str(k).strip().casefold().rstrip("s"): v for one in found for k, v in one.items()}
     given, of_others = _own_list(found, criterion, ("label", "labels"))
     if of_others:
@@ -329,7 +380,8 @@ def _only_list(found: Sequence[dict[Any, Any]], scale: Listed) -> list[Any] | No
     return None
 
 
-_SAID = dict.fromkeys(("true", "yes", "1", "present"), True) | dict.fromkeys(("false", "no", "0", "absent"), False)
+_SAID = dict.fromkeys(("true", "yes", "1", "present", "✓", "✔", "✅", "x"), True)
+_SAID |= dict.fromkeys(("false", "no", "0", "absent", "✗", "✘", "❌", "", "-"), False)
 """Whether a name is in the list, as its value says."""
 
 
@@ -352,14 +404,13 @@ _BOX = re.compile(
 )
 _POINT = re.compile(r"^[ \t>]*(?:[-*•+]|\d+[.)])[ \t]+(?P<name>[^\n]+)$")
 _ANSWERED = re.compile(
-    r"^[ \t>*_•|-]*+(?P<name>[^\n:=|]{1,100}?)[*_ \t]*"
-    r"(?P<said>(?<=[:=|\s])[✓✔✅✗❌]|[:=|][*_ \t]*(?:yes|no|true|false|present|absent|[✓✔✅✗❌](?=[^\n]*$)))"
-    r"[.*_ \t]*(?:(?<=[✓✔✅✗❌] )[^\n]*)?"
-    r"(?:\|[^\n]*)?$",
+    r"^[ \t>*_•|-]*+(?P<name>[^\n:=|,]{1,100}?)[*_ \t]*"
+    r"(?P<said>(?<=[:=|\s])[✓✔✅✗✘❌]|[:=|,][*_ \t]*(?:yes|no|true|false|present|absent|\d{1,2}|[✓✔✅✗✘❌](?=[^\n]*$)))"
+    r"[.*_ \t]*(?:(?<=[✓✔✅✗✘❌] )[^\n]*)?(?:\|[^\n]*)?$",
     re.IGNORECASE | re.MULTILINE,
 )
 _HEADER = re.compile(r"^[^\n]*\|[^\n]*\n(?=[ \t]*\|?[ \t]*:?-+[ \t]*[:|])", re.MULTILINE)
-_TICKED = frozenset({"x", "✓", "✔", "✅", "☑", "☒", "yes", "true", "present"})
+_TICKED = frozenset({"x", "✓", "✔", "✅", "☑", "☒", "yes", "true", "present", "1"})
 
 
 def _listed(answer: str, scale: Listed, given: Any, *, is_json: bool) -> Label | None:
@@ -369,19 +420,24 @@ def _listed(answer: str, scale: Listed, given: Any, *, is_json: bool) -> Label |
         return None
     names = given
     if given is None:
-        answer = _HEADER.sub("", NEXT_BOX.sub("\n", answer))
+        answer = _one_a_line(_HEADER.sub("", NEXT_BOX.sub("\n", answer)))
         boxes = [(one["in"] or one["sign"] or "", one["name"]) for one in _BOX.finditer(answer)]
-        boxes = boxes or [(one["said"].strip(":=|*_ \t"), one["name"]) for one in _ANSWERED.finditer(answer)]
+        boxes = boxes or [(one["said"].strip(":=|,*_ \t"), one["name"]) for one in _ANSWERED.finditer(answer)]
         lists = re.findall(r"\[[^\[\]]*\]", answer)
         tagged = re.findall(
             r"<(?:label|name|tag|topic|item|category|aspect|emotion)\w?>([^<>]*)</\w+>", answer, re.IGNORECASE
         )
+        if any(box.isdigit() and box not in ("0", "1") for box, _ in boxes):
+            return None  # counts
         if boxes:
             if any(not _names_of(name, scale) for _, name in boxes):
                 return None
             names = [name for box, name in boxes if box.strip().casefold() in _TICKED]
         else:
             names = lists[-1] if lists else tagged if len(tagged) > 1 else _last_points(answer, scale)
+        every = _EVERY.fullmatch(unwrap(names)) if isinstance(names, str) else None
+        if every is not None:
+            return _all_but(every["but"] or "", scale)
         if isinstance(names, str) and not lists:
             said = (_read_names(_names_said(one), scale) for one in _said_places(answer, names))
             label = next((one for one in said if one is not None), None)
@@ -389,6 +445,20 @@ def _listed(answer: str, scale: Listed, given: Any, *, is_json: bool) -> Label |
     if isinstance(names, str):
         names = _names_said(names) if re.search(r"\w", names) else []
     return _read_names(names, scale)
+
+
+def _all_but(words: str, scale: Listed) -> Label | None:
+    """All names except these."""
+    but = {one.casefold() for one in re.split(r"\s*(?:,|\band\b|\bor\b)\s*", unwrap(words))} - {""}
+    kept = [one for one in scale.names if str(one).casefold() not in but]
+    return scale.read(kept) if len(kept) + len(but) == len(scale.names) else None
+
+
+def _one_a_line(text: str) -> str:
+    """A text with one answered name a line, ``food ✓, price ✗``; any other text as it is."""
+    text = re.sub(r"[ \t]*\((yes|no|true|false|present|absent|[✓✔✅✗✘❌])\)", r": \1", text, flags=re.IGNORECASE)
+    parts = re.split(r"\s*[,;]\s*", text.strip(" .\n")) if len(text) < NEAR and "\n" not in text.strip() else []
+    return "\n".join(parts) if len(parts) > 1 and all(_ANSWERED.fullmatch(one) for one in parts) else text
 
 
 def _read_names(names: Any, scale: Listed) -> Label | None:
@@ -437,19 +507,24 @@ def _names_in_sentences(answer: str, scale: Listed) -> list[Label] | None:
     )
     found: list[str] = []
     is_empty = False
+    denied: set[str] = set()
     for _, sentence in sentences_of(answer):
         said = _BUT_NOT.sub("", _NOT_BUT.sub(" ", sentence.rstrip(" .!")))
         named = list(mentions_of(said, names))
         rest = _blank(said, [Statement(one.start(), one.end(), None) for one in named])
         words = re.findall(r"[^\W\d_]+(?:'[^\W\d_]+)?|\d+", rest.casefold())
+        is_denied = _WITHOUT.search(rest) is not None
         if named and not all(
-            _FILLING.fullmatch(one) or _WITHOUT.fullmatch(one) or one.endswith("n't") for one in words
+            _FILLING.fullmatch(one) or _WITHOUT.fullmatch(one) or one.endswith("n't") or (one == "or" and is_denied)
+            for one in words
         ):
             return None
         is_only = all(_FILLING.fullmatch(one) or one in ("no", "none") for one in words)
         is_empty |= is_only and not named and ("none" in words or ("no" in words and len(words) > 2))
-        found += [] if _WITHOUT.search(rest) else [one[0] for one in named]
+        found += [] if is_denied else [one[0] for one in named]
+        denied |= {one[0].casefold() for one in named} if is_denied else set()
     labels = [label for one in dict.fromkeys(map(str.casefold, found)) for label in named_labels(scale.names, one)]
+    is_empty |= not labels and denied == {one.casefold() for one in names}
     return labels if bool(labels) != is_empty else None
 
 
@@ -473,12 +548,20 @@ _LIST_LEAD = re.compile(r"[\w ]{0,30}[:=]")
 """What leads to a list in a line: ``Topics:``."""
 
 _KINDS = r"(?:label|categor(?:y|ie)|tag|flag|option|topic|aspect|theme|name|emotion|error|mistake|problem|issue)s?"
+_EVERY = re.compile(
+    rf"(?:all|everything|each)(?: of (?:the|them|these))?(?: (?:two|three|four|five|six"
+    rf"|\d))?(?: {_KINDS})?(?: (?:apply|are (?:mentioned|present)))?"
+    r"(?: (?:except(?: for)?|but|besides|other than|apart from) (?P<but>.+))?",
+    re.IGNORECASE,
+)
+"""A list of all names: ``All except price``."""
+
 _FILLING = re.compile(
     rf"(?:an?|the|th[ei]se|those|this|that|it|they|there|some|do|does|i|of|to|and|on|as|with|at|by|in|here|is|are|was|were|be|been|only|just|also|both"
     rf"|all|two|three|four|five|mainly|mostly|primarily|clearly|explicitly|best|so|thus|overall|would|should|can|could|i'd|{ITEM}s?"
     rf"|{_KINDS}|(?:mention|discuss|cover|address|express|convey|contain|includ|involv|show|touch|appl|fit|select|pick"
     r"|assign|choos|detect|identif|tag|label|classif|mark|flag|fil|us|deal|refer|comment|talk|occur|appear|feel)(?:e?s|y|ies|g?ed|ied|led)?"
-    r"|see|find|about|present|main|dominant|primary|under)"
+    r"|see|find|found|any|ha[sd]|have|depicts?|about|present|main|dominant|primary|under)"
 )
 """Words of a sentence that says which names are in the list and nothing else: ``The review only mentions food``."""
 
@@ -486,7 +569,8 @@ _NOT_BUT = re.compile(r"(?:\b(?:not|no)\b|n't\b)[^,;.]*?(?:,\s+(?:but|only|just|
 """And before those that are: ``not food but price``."""
 
 _BUT_NOT = re.compile(
-    r"(?<=\w)(?:,?\s+(?:but|and)\s+(?:not|neither|nothing)|,\s+(?:not|nor)|,?\s+(?:rather\s+than|instead\s+of))\b.*$",
+    r"(?<=\w)(?:,?\s+(?:but|and)\s+(?:not|neither|nothing|no)|,\s+(?:not|nor)|,?\s+(?:rather\s+than"
+    r"|instead\s+of))\b.*$",
     re.IGNORECASE,
 )
 """What a sentence says of names that are not in the list: ``price, but not food``."""
@@ -496,7 +580,7 @@ _RANKED = re.compile(
 )
 """Between the labels of a list by rank: ``Primary: billing. Secondary: delivery``."""
 
-_WITHOUT = re.compile(r"\b(?:not|no|without|missing|absent|excluded|rejected)\b|n't\b", re.IGNORECASE)
+_WITHOUT = re.compile(r"\b(?:not|no|neither|nor|without|missing|absent|excluded|rejected)\b|n't\b", re.IGNORECASE)
 _EXCLUDED = re.compile(r"[:–—(-][\s*]*(?:[❌✗✘✖]|not|no|isn't|absent|missing(?!\s+\w)|n/a)(?!\w)", re.IGNORECASE)
 """What a point says of a name that is not in the list: ``cost: not mentioned``."""
 
@@ -609,7 +693,8 @@ def _read_text(text: str, finish: str) -> Reply:
 
 _STRUCK = re.compile(
     r"~~(?=\S)[^~\n]+~~|(?<=[:\s])[\w./]+\s*(?:→|->|=>|,|;|–|\()\s*(?:(?:now|then|later)\s+)?"
-    r"(?:revised|corrected|changed|lowered|raised|updated|adjusted|downgraded|upgraded)\s+(?:(?:down|up)\s+)?to\s+(?=\S)",
+    r"(?:revised|corrected|changed|lowered|raised|updated|adjusted|downgraded|upgraded)\s+(?:(?:down"
+    r"|up)\s+)?(?:to\s+|:\s*(?=\d))(?=\S)",
     re.IGNORECASE,
 )
 """What Markdown or words strike out: ``3 → revised to 2``."""
@@ -618,11 +703,13 @@ _INLINE = re.compile(
     r"<(?P<tag>b|strong|em|i|u|mark|span|font|p)\b[^<>]{0,80}>(?P<said>[^<>]*)</(?P=tag)>", re.IGNORECASE
 )
 _DECORATED = re.compile(
-    r"^[ \t]*[\u2728\u274e\U0001f300-\U0001faff]+[ \t]+(?=\w)|(?<=[\w.%])[ \t]+[\u2728\U0001f300-\U0001faff]+[ \t]*$",
+    r"^[ \t]*(?![🥇🥈👍👎])[\u2728\u274e\U0001f300-\U0001faff]+[ \t]+(?=\w)"
+    r"|(?<=[\w.%])[ \t]+(?![🥇🥈👍👎])[\u2728\U0001f300-\U0001faff]+[ \t]*$",
     re.MULTILINE,
 )
+_ARGUMENT = re.compile(r"<arg_key>(\w+)</arg_key>\s*<arg_value>([^<>]*)</arg_value>")
 _OPENED = re.compile(r"\s*[{(\[]\s*[\"']?\w+[\"']?\s*[:=][^\n]*[})\]]\s*$")
-_TAB = re.compile(r"^([^\t\n]{1,40}?)[ ]*\t+[ ]*([^\t\n]+)$", re.MULTILINE)
+_TAB = re.compile(r"^([^\t\n]{1,40}?)[ ]?(?:[ ]*\t+|\.{4,60}|[ ]{4,60})[ ]*([^\t\n]+)$", re.MULTILINE)
 
 
 def _laid_out(text: str, scale: Scale) -> str:
@@ -630,6 +717,9 @@ def _laid_out(text: str, scale: Scale) -> str:
     what can be reached; ``is not`` in two words if that begins a label."""
     if is_json(text):
         return text
+    if '\\"' in text and next(objects(text), None) is None:
+        text = text.replace('\\"', '"').strip('"')
+    text = _ARGUMENT.sub(r"<\1>\2</\1>", text)
     if "&lt;" in text:
         text = text.replace("&lt;", "<").replace("&gt;", ">")
     if _OPENED.match(text) and next(objects(text), None) is None:  # {score: 4; reason: good}
@@ -642,8 +732,35 @@ def _laid_out(text: str, scale: Scale) -> str:
         text = re.sub(r"\b(is|are|was|were|does|do)n't\b", r"\1 not", text)
     if "|" in text:
         text = _WITH_MAXIMUM.sub(lambda one: "\n".join(_without_maximum(one[0])), text)
-    return _TAB.sub(r"\1: \2", text) if "\t" in text else text
+    return _TAB.sub(r"\1: \2", text) if "\t" in text or "    " in text or "...." in text else text
 
+
+def _columns(text: str, criterion: Criterion) -> str:
+    """A table with commas or semicolons and a heading that names the label as a table of Markdown; as a line
+    ``name: label``, if it is the only row."""
+    lines = re.sub(r"^```\w*$", "", text, flags=re.MULTILINE).strip().splitlines()
+    if not 0 < len(lines) <= MOST_ROWS:
+        return text
+    for sep in (one for one in ",;" if one in lines[0]):
+        rows = [[cell.strip() for cell in row] for row in csv.reader(lines, delimiter=sep, skipinitialspace=True)]
+        ranks = [criterion.rank(cell) for cell in rows[0]]
+        is_own = [rank is not None and rank >= 0 for rank in ranks]
+        if len(rows) == 1 and len(rows[0]) == 2 and is_own[0]:
+            return ": ".join(rows[0])
+        is_named = any(is_own) or any(cell.casefold() in (*LABEL_KEYS, *NAMING_KEYS) for cell in rows[0])
+        if (
+            len(rows) > 1
+            and is_named
+            and {len(row) for row in rows} == {len(rows[0])} != {1}
+            and not any(map(is_sentence, rows[0]))
+        ):
+            body = [" | ".join(cell.replace("|", "/") or " " for cell in row) for row in rows]
+            return "\n".join(f"| {row} |" for row in (body[0], " | ".join("---" for _ in ranks), *body[1:]))
+    return text
+
+
+MOST_ROWS = 30
+"""Lines of a table of labels."""
 
 _MAXIMUM = re.compile(r"\b(?:max|maximum|weight|possible)\b", re.IGNORECASE)
 _WITH_MAXIMUM = re.compile(
@@ -700,13 +817,15 @@ def split_thinking(text: str, *, leading: bool = False) -> tuple[str | None, str
 # -- a reply that runs on ------------------------------------------------------------------------------
 
 _STOP = re.compile(
-    r"<\|(?:im_end|im_start|eot_id|eot|endoftext|end_of_text|eom_id|return|start_header_id|user|system|end_of_turn_token|end_response"
-    r"|end▁of▁sentence|end(?=\|>(?!\s*<\|start\|>)))\|>|</s>|<eos>|\n###\s*(?:end|stop)\b|<(?:end|start)_of_turn>|\[/?INST\]",
+    r"<\|(?:im_end|im_start|eot_id|eot|endoftext|end_of_text|eom_id|return|start_header_id|user|system"
+    r"|end_of_turn_token"
+    r"|end▁of▁sentence|end(?=\|>(?!\s*<\|start\|>)))\|>|</s>|<eos>|\n(?:###[ \t]*|[\[<])(?:end|stop)\b"
+    r"|<\|(?:assistant|im_sep)\|>|<(?:end|start)_of_turn>|\[/?INST\]",
     re.IGNORECASE,
 )
 """Tokens of chat templates with which a turn ends: what follows is not the judge's reply."""
 
-_FRAMES = re.compile(r"<\|(?:begin|end)_of_(?:solution|answer|box|response)\|>", re.IGNORECASE)
+_FRAMES = re.compile(r"<\|(?:(?:begin|end)_of|start|end)_(?:solution|answer|box|response)\|>", re.IGNORECASE)
 """Tokens around the answer, after the reasoning."""
 
 _ITEM = (
@@ -721,11 +840,13 @@ _NEXT = re.compile(
     r"[ \t]*(?:\n|:|$)"
     rf"|\n(?:[ \t]{{0,8}}[-*_=]{{3,80}}[ \t]*\n\s{{0,8}})?[^\w\n]{{0,12}}{_ITEM}\s?#?\d+\b"
     rf"|\n[ \t]{{0,8}}[-*_=#]{{3,80}}[ \t]*\n\s{{0,8}}[^\w\n]{{0,12}}"
-    rf"(?:{_ITEM}\b|(?:student|customer|patient|speaker|q)\b[^\n:]{{0,9}}:)"
+    rf"(?:{_ITEM}\b|(?:query|student|customer|patient|speaker|q)\b[^\n:]{{0,9}}:)"
+    r"|\n[^\w\n]{0,12}now,?[ \t]+(?:rate|judge|evaluate|score|label|classify|grade)\b[^\n]{0,60}\bnext\b"
     rf"|(?P<weak>\n(?:[ \t]*\n)?[*_]{{0,3}}(?:(?!{_ITEM}\b)[^\W\d_]{{3,12}}\s#?\d{{1,4}}"
+    r"|(?:student|customer|user|model|candidate|patient|speaker)(?:'s)?\s(?:answer|response|message|reply)"
     r"|review|text|input|query|post|comment|tweet|sentence|item|question|premise"
-    r"|claim|passage|article|statement|essay|message|document|source|context|argument|ticket|e?mail|utterance|dialogue"
-    r"|conversation|story|paragraph|abstract)[*_]{0,3}[ \t]*:)",
+    r"|claim|passage|article|statement|essay|message|document|source|context|argument|ticket|e?mail|utterance"
+    r"|dialogue|conversation|story|paragraph|abstract)[*_]{0,3}[ \t]*:)",
     re.IGNORECASE,
 )
 """The beginning of another turn or item, which a model without a stop token makes up."""

@@ -16,6 +16,7 @@ from assay.data.scales import Label, Preference, Scale
 from assay.judging.criteria import (
     ASIDE_KEYS,
     LABEL_KEYS,
+    REASON_KEYS,
     Criterion,
     CriterionValues,
     folded,
@@ -40,6 +41,7 @@ from assay.judging.responses.label_words import (
     label_on_scale,
     names_another,
     stated_label,
+    strip_lead,
     takes_any_word,
 )
 
@@ -123,6 +125,7 @@ _REPAIRS = (
     (r"([{,]\s*)'([^'\n]*)'\s*:", r'\1"\2":'),
     (r"([{,]\s*)([A-Za-z_]\w*)\s*:", r'\1"\2":'),
     (r":\s*'((?:[^'\\\n]|\\.|(?<=\w)'(?=\w))*)'\s*([,}])", r': "\1"\2'),
+    (r"([\"'])\s*=>", r"\1:"),
     (r"\\'", "'"),
     (r"(?<=\w )\"(?=\w)|(?<=[\w.!?])\"(?= \w)", r'\\"'),
 )
@@ -149,7 +152,7 @@ def find_in_json(text: str, scale: Scale, criterion: Criterion | None = None) ->
 
     An object with keys of other criteria and without the own one says nothing, unless it has the key ``label``.
     """
-    for at, end, value in (*_join_ranks(text, scale), *_tables(text), *_call(text)):
+    for at, end, value in (*_join_ranks(text, scale), *tables_of(text), *_call(text), *_leaves(text)):
         value = arguments_of(value)
         if isinstance(value, dict):
             value = _first_of_ranks(value, scale)
@@ -193,13 +196,27 @@ _TABLE = re.compile(
 )
 
 
-def _tables(text: str) -> Iterator[tuple[int, int, dict[str, str]]]:
+def tables_of(text: str) -> Iterator[tuple[int, int, dict[str, str]]]:
     """The tables of one row as objects: each cell under the name of its column."""
     for one in _TABLE.finditer(text) if "|" in text else ():
         names, cells = ([cell.strip(" \t*_`") for cell in one[part].split("|")] for part in ("names", "row"))
         if len(names) == len(cells):
             yield one.start(), one.end(), dict(zip(names, cells, strict=True))
 
+
+_LEAF = re.compile(r"<(?P<tag>\w{1,40})>(?P<said>[^<>]{0,2000})</(?P=tag)>")
+
+
+def _leaves(text: str) -> Iterator[tuple[int, int, dict[str, str]]]:
+    """The tags of a reply of nothing else as one object: ``<r><novelty>8</novelty><why>New</why></r>``."""
+    found = list(_LEAF.finditer(text)) if text.lstrip().startswith("<") and len(text) < LONGEST_OF_TAGS else []
+    names = {one["tag"].casefold() for one in found}
+    if 1 < len(names) == len(found) and not re.search(r"\w", re.sub(r"</?\w+>", "", _LEAF.sub("", text))):
+        yield found[0].start(), found[-1].end(), {one["tag"]: one["said"].strip() for one in found}
+
+
+LONGEST_OF_TAGS = 8_000
+"""Characters of a reply of tags."""
 
 _CALL = re.compile(
     r"\s*(?:<\|?\w+\|?>)?[^\w\n<]*(?:(?:tool_code|python)\s+)?(?:print\()?(?P<name>[\w.]+)\((?P<given>[^()]{1,500})\)+\W*(?:</?\|?\w+\|?>)?\W*"
@@ -361,7 +378,7 @@ def _value_label(value: Any, scale: Scale) -> Any:
     if isinstance(value, list) and len(value) == 1:
         value = value[0]
     if isinstance(value, dict):
-        inner = any(str(k).casefold() in (*LABEL_KEYS, "level") for k in value)
+        inner = any(str(k).casefold() in (*LABEL_KEYS, *REASON_KEYS, "level") for k in value)
         return _object_label(value, scale)[0] if inner else None
     return stated_label(value, scale)
 
@@ -392,10 +409,10 @@ _MARKS = (
         r"|\[(?:RESULT|ANSWER|SCORE|RATING|LABEL|VERDICT|FINAL)\s*[:=]\s*(?P<inside>[^\n\[\]]{1,200})\]"
     ),
     re.compile(
-        r"^\s*<(?P<tag>(?!(?:\w*_)?(?:reason|justif|think|expla|rationale|confidence|example|quote|text|comment|input|review|item))"
-        r"\w{1,30})>\s*(?P<said>[^<>]{1,200}?)\s*</(?P=tag)>\s*$"
+        r"^\s*<(?P<tag>(?!(?:\w*_)?(?:reason|justif|think|expla|rationale|confidence|example|quote|text|comment"
+        r"|input|review|item))\w{1,30})>\s*(?P<said>[^<>]{1,200}?)\s*</(?P=tag)>\s*$"
     ),
-    re.compile(r"\\boxed\{\s*(?:\\[a-z]+\{\s*)*(?P<said>[^{}]{1,200}?)\}"),
+    re.compile(r"\\f?box(?:ed)?\{\s*(?:\\[a-z]+\{\s*)*(?P<said>[^{}]{1,200}?)\}"),
 )
 
 
@@ -474,15 +491,21 @@ _I_GIVE = re.compile(
     r"\bI(?:'d|'ll|\s+would|\s+will)\s+call\s+(?:it|this|that)\b"  # dialect: kept
     r"|\bI(?:'d|'ll|\s+would|\s+will|\s+therefore|\s+thus|\s+finally|\s+now|\s+have\s+to|\s+must"
     r"|(?:\s+can)?\s+only|\s+(?:(?:most|very)\s+)?(?:likely|probably|certainly|definitely|rather|ultimately|slightly|strongly|clearly|still))*\s+"
-    r"(?:rate|give|assign|award|grant|choose|pick|select|go\s+with|lean(?:\s+\w+){0,2}\s+towards?|label|classify|score"
-    r"|grade|prefer|say|(?:settle|land|arrive|end\s+up)\s+(?:on|at)|vote\s+for|mark"
-    r"|(?:put|place|peg|judge|evaluate|assess|estimate|categori[sz]e|tag|deem|describe|see)(?:\s+[\w'-]+){1,5}?\s+(?:as|at|around|near))\b"
+    r"(?:rate|give|assign|award|grant|guess|choose|pick|select|go\s+with|lean(?:\s+\w+){0,2}\s+towards?|label"
+    r"|classify|score"
+    r"|grade|prefer|say|(?:settle|land|arrive|end\s+up)\s+(?:on|at)|(?:stand|stick|stay)\s+(?:by|with)|come\s+to"
+    r"|vote\s+for|mark|(?:put|place|peg|judge|evaluate|assess|estimate|categori[sz]e|tag|deem|describe"
+    r"|see)(?:\s+[\w'-]+){1,5}?\s+(?:as|at|around|near))\b"
     rf"|\b(?:it|this|(?:this|the)\s+(?:one|pair|{ITEM}))\s+"
     r"(?:deserves|gets|earns|merits|scores|warrants)\b"
     r"|^\W*(?:this|it)(?:\s+is|'s)\s+(?:(?!\b(?:not|no|never|hardly|far)\b)[^.\n]){1,60}?\s(?:that|which)\s+(?:deserves|gets|earns|merits|warrants)\b"
+    r"|\b(?P<makes>(?:this|that|which)\s+(?:leaves|makes|gives|brings\s+(?:me|us|it)\s+to|earns|takes\s+(?:me|us"
+    r"|it)\s+to)(?:\s+(?:it|us|me))?)\b"
     r"|\bI(?:'m|\s+am)\s+(?:giving|assigning|awarding|rating|scoring|grading|going\s+with|calling)\b"
-    r"|\bI(?:'ll|'m|'ve|\s+will|\s+am|\s+have|\s+therefore|\s+now)*\s+(?:chang|revis|rais|lower|adjust|correct|updat)(?:e|ed|ing)?"
-    r"\s+(?:it|that|this|my\s+\w+)(?:\s+(?:up|down|from\s+\S+))?\s+to\b"
+    r"|\blet(?:'s|\s+us)\s+say\b|\bI'd\s+(?:change|correct|revise)\s+(?:it|that|this)\s+to\b(?![^.\n]*\b(?:if"
+    r"|with|had|were)\b)"
+    r"|\bI(?:'ll|'m|'ve|\s+will|\s+am|\s+have|\s+therefore|\s+now)*\s+(?:chang|revis|rais|lower|adjust|correct"
+    r"|updat)(?:e|ed|ing)?\s+(?:it|that|this|my\s+\w+)(?:\s+(?:up|down|from\s+\S+))?\s+to\b"
     r"|(?:(?<!would )(?<!could )(?<!might )(?<!not )(?<!to )|(?<=going to ))\b"
     r"(?:bring|drop|lower|reduce|pull|push|bump|raise|lift|knock)s?"
     r"\s+(?:it|that|this|(?:the|my)\s+\w+)(?:\s+(?:up|down))?\s+to\b"
@@ -506,6 +529,13 @@ _DENIED_THAT = re.compile(
 WISHES = re.compile(r"\W*an?\s+(?:better|stronger|best|good|ideal)\b", re.IGNORECASE)
 """How a sentence begins about a response that is not there: ``A better answer would be``."""
 
+READING = re.compile(
+    r"\b(?:under|on|in|by|with)\s+(?:an?|one|another)\s+(?:\w+\s+){0,2}(?:reading|view|interpretation|definition"
+    r"|standard)\b",
+    re.IGNORECASE,
+)
+"""What a label holds for only: ``under a strict reading the answer is``."""
+
 _COUNTED = re.compile(rf"(?:\d|\b{WORD.pattern})\W*$", re.IGNORECASE)
 _AT_FIRST = re.compile(r"\b(?:first|initially|before|thought|tempted|if|when|unless|whether)\b", re.IGNORECASE)
 _OF_OTHERS = re.compile(
@@ -521,10 +551,10 @@ _PASSAGE = (
     r"(?:words?|strings?|text|lines?|sentence|phrase|json|object|snippet|code|instructions?|injection|prompt|prompts)"
 )
 _CONTAINED = re.compile(
-    r"\b(?:(?:contains?|contained|includes?|included|embeds|embedded|quotes|quoted|mentions|mentioned|injects?|injected"
-    r"|reads|ends|begins|starts|writes|wrote|states)(?:\s+with)?"
-    rf"(?:\s+(?:an?|the|this|that|its|own|hidden|fake|literal|embedded|injected|answer|label|rating|score|{_PASSAGE}))*"
-    rf"|(?:has|had)(?:\s+(?:an?|the|this|its|hidden|fake))*(?:\s+{_PASSAGE})+)[\s:,\"'`“(]*$",
+    r"\b(?:(?:contains?|contained|includes?|included|embeds|embedded|quotes|quoted|mentions|mentioned|injects?"
+    r"|injected|reads|ends|begins|starts|writes|wrote|states)(?:\s+with)?"
+    rf"(?:\s+(?:an?|the|this|that|its|own|hidden|fake|literal|embedded|injected|answer|label|rating|score"
+    rf"|{_PASSAGE}))*|(?:has|had)(?:\s+(?:an?|the|this|its|hidden|fake))*(?:\s+{_PASSAGE})+)[\s:,\"'`“(]*$",
     re.IGNORECASE,
 )
 """What leads to a part of the item: ``The item contains the string``."""
@@ -552,8 +582,8 @@ _TURNED = re.compile(r"(?:,\s*|\s+(?=but))(?:but|so|hence|thus|therefore)\s+(?=[
 """What ends a supposition: ``With sources I would give a 5, but I give``."""
 
 _DISMISSED = re.compile(
-    r"^[\s\"'`”).,;*]*(?:which|that|but|and|so)\s+(?:I|we)(?:\s+(?:will|must|shall|do|did|should|am|have))*(?:\s+not|n't)?\s+"
-    r"(?:ignor|disregard|follow|obey|dismiss|reject|treat|consider)\w*"
+    r"^[\s\"'`”).,;*]*(?:which|that|but|and|so)\s+(?:I|we)(?:\s+(?:will|must|shall|do|did|should|am"
+    r"|have))*(?:\s+not|n't)?\s+(?:ignor|disregard|follow|obey|dismiss|reject|treat|consider)\w*"
     r"|^[\s\"'`”).,;*]*(?:which\s+)?(?:is|was|are|were)\s+(?:part\s+of|in|inside|quoted|embedded|injected|an?\s+(?:attempt|injection))\b",
     re.IGNORECASE,
 )
@@ -574,8 +604,8 @@ _SUPPOSED = re.compile(
 """How a sentence begins that says what would be the label of something else: ``if it were longer``."""
 SUPPOSES = re.compile(
     r"\W*(?:with(?:out)?\s+(?!(?:this|that|these|those|all|its|so|such)\b)|(?:add|fix|remove|replace|one\s+more|two\s+more|a\s+few\s+more)\b"
-    r"|(?:in|for)\s+(?!(?:my|me|total|sum|short|general|this|that|these|light|the|conclusion|terms|comparison|all|summary|its)\b)\w)"
-    r"[^,:]*$",
+    r"|(?:in|for)\s+(?!(?:my|me|total|sum|short|general|this|that|these|light|the|conclusion|terms|comparison|all"
+    r"|summary|its)\b)\w)[^,:]*$",
     re.IGNORECASE,
 )
 """What leads to "I would" in a clause about something else: ``With teeth along its edge I'd call it birch``."""
@@ -620,9 +650,11 @@ def find_in_sentences(text: str, scale: Scale) -> Iterator[Statement]:
         quoted = (_QUOTES.search(before) and '"' not in one[0]) or is_quoted(text, one.start())  # no key of JSON
         if stars or quoted or _NOT_THE_LABEL.search(before) or _DENIED_THAT.search(before):
             continue
-        if WISHES.match(before) or (not one["sure"] and _SUPPOSED.match(before)):
+        if WISHES.match(before) or (not one["sure"] and (_SUPPOSED.match(before) or READING.search(before))):
             continue
         rest = text[one.end() : min(until, one.end() + NEAR)].partition("\n")[0]
+        if _ONLY_ARTICLE.fullmatch(rest):
+            continue
         if re.match(r"\s*(?:just\s+|about\s+|almost\s+)?as\s+\w+\s+as\b", rest):
             continue
         label = cells_label(rest, scale) if "|" in one[0] else None
@@ -636,6 +668,8 @@ def find_in_sentences(text: str, scale: Scale) -> Iterator[Statement]:
         off = bool(re.match(r"[\s*_\"'`]*[-+]?\d", rest)) and scale.numeric
         decides = label is not None or negated or short or off
         about = _subject(before, one["of"]) or _part(rest)
+        if "|" in one[0] and about and text.count("|\n") > 2:  # a row about a part: Word choice
+            continue
         yield Statement(one.start(), one.end(), label, decides, about, is_form=bool(one["sure"]))
 
 
@@ -652,6 +686,7 @@ _ABROAD = re.compile(
     r"|valutazione|etichetta|resposta|avaliação|nota)\b[*_]*(?:\s+(?:correct[ae]|corretta|richtige|final[ea]?))?"
     r"(?:\s+(?:para|de|für|pour|per|da|de[lst]t?[ae])\s+\w+(?:\s+\w+)?)?"
     rf"\s*{_IS}\s*:?\s*"
+    r"|\b(?:оценка|ответ)\b[ \t]*[:—-]?[ \t]*|我?(?:认为|覺得|觉得|判断)(?:是|为|這是|这是)?\s*"
     r"|(?:答案|评分|評分|分数|点数|得点|标签|答え|回答|評価|スコア)(?:是|为|為|は)\s*:?\s*|[这這该該此][^，。、,.!?\n不没沒非]{0,20}?(?:是|属于|屬於|为|為)\s*"
     r"|この[^，。、,.!?\n]{1,20}は\s*|(?:정답|답변|답|점수)(?:은|는)\s*",
     re.IGNORECASE,
@@ -661,10 +696,10 @@ _IS_ABROAD = re.compile(_IS, re.IGNORECASE)
 
 _GIVEN_ABROAD = re.compile(
     r"\b(?:ich\s+(?:schätze|gebe|vergebe|wähle|bewerte|würde|möchte)"
-    r"|j(?:e\s+(?:(?:lui|leur|vous|te)\s+)?|')(?:donne|choisis|note|mets|attribue|accorde|évalue|(?:donne|choisi|note|mett|di|attribue"
-    r"|accorde|évalue)rais)"
-    r"|(?:le|me|la)\s+(?:doy|daría|otorgo|asigno)|yo\s+(?:elijo|elegiría|diría)|(?:do|darei|assegno)\s+un"
-    r"|eu\s+(?:dou|daria|escolho))\b|打(?=\s*\d)|给(?:出|予)?(?=\s*\d)",
+    r"|j(?:e\s+(?:(?:lui|leur|vous|te)\s+)?|')(?:donne|choisis|note|mets|attribue|accorde|évalue|(?:donne|choisi"
+    r"|note|mett|di|attribue|accorde|évalue)rais)"
+    r"|(?:le|me|la)\s+(?:doy|daría|otorgo|asigno)|я\s+(?:бы\s+)?(?:поставил|ставлю|дал|даю)а?|yo\s+(?:elijo"
+    r"|elegiría|diría)|(?:do|darei|assegno)\s+un|eu\s+(?:dou|daria|escolho))\b|打(?=\s*\d)|给(?:出|予)?(?=\s*\d)",
     re.IGNORECASE,
 )
 _GIVEN_AFTER = re.compile(
@@ -717,6 +752,12 @@ def _part(rest: str) -> str:
     return "" if found is None or found[1] in ("me", "this", "it", "that", "a") else found[1]
 
 
+_ONLY_ARTICLE = re.compile(r"\W*an?\W*")
+"""What follows the verb of a response that breaks off: ``I would therefore give it a``."""
+
+_ON_ANOTHER = re.compile(r"\b(?:which|whom)\s+$|\((?:which|who|where|whereas|while|though)\b[^()]*$", re.IGNORECASE)
+"""What leads to a statement about something else: ``two products (which I'd give``."""
+
 _THIS_ONE = re.compile(r"\b(?:this|that|the)\s+one\b", re.IGNORECASE)
 
 
@@ -724,6 +765,8 @@ def find_given(text: str, scale: Scale) -> Iterator[Statement]:
     """ "I would give it a 4", "it deserves a 4"."""
     for one in list(_I_GIVE.finditer(text))[-MOST_STATEMENTS:]:
         before = _TURNED.split(_FORCED.sub("", clause_before(text, one.start())))[-1]
+        if one["makes"] and not scale.numeric:
+            continue
         if one["is"] and not (scale.numeric or scale.kind in ("nominal", "ordinal")):
             continue
         if SUPPOSES.match(re.split(r"[:,]\s", before.rstrip(" ,:"))[-1] if one["is"] else before) and (
@@ -731,6 +774,8 @@ def find_given(text: str, scale: Scale) -> Iterator[Statement]:
         ):
             continue
         if _AT_FIRST.search(before) or _OF_OTHERS.search(before) or _SUPPOSED.match(before) or _QUOTES.search(before):
+            continue
+        if _ON_ANOTHER.search(before):
             continue
         words = re.split(r"[\n!?]|\.(?!\d)", text[one.end() : one.end() + NEAR], maxsplit=1)[0]
         label, rest = _label_among(_THIS_ONE.sub("this", words).split(), scale)
@@ -742,6 +787,8 @@ def _label_among(words: Sequence[str], scale: Scale) -> tuple[Any, str]:
     """The first label of these words, and the words from there: "this lovely review a 4" has four words before it."""
     for skipped in range(min(6, len(words))):
         rest = " ".join(words[skipped:])
+        if rest == "a":  # an article at which the response breaks off
+            break
         label = stated_label(rest, scale)
         if label is not None:
             return label, rest
@@ -753,8 +800,8 @@ def _label_among(words: Sequence[str], scale: Scale) -> tuple[Any, str]:
 
 
 OTHER_THING = (
-    r"(?!\s+(?!(?:label|fit|match|category|option|choice|answer|description|score|rating|grade|one|class\w*|term|word|call"
-    r"|verdict|level|given|based|for|to|in|of|here|overall)\b)\w+\s+(?:for|in|of|to)\b)"
+    r"(?!\s+(?!(?:label|fit|match|category|option|choice|answer|description|score|rating|grade|one|class\w*|term"
+    r"|word|call|verdict|level|given|based|for|to|in|of|here|overall)\b)\w+\s+(?:for|in|of|to)\b)"
 )
 """Not before a noun that is not a label: ``Oak is the best wood for boats``."""
 
@@ -767,6 +814,9 @@ _SEEMS = re.compile(
     r"|(?:describes|captures|matches|fits|reflects|summari[sz]es|represents)\s+(?:\w+\s+){1,3}best)\b",
     re.IGNORECASE,
 )
+_SINCE = re.compile(r"^\W*(?:since|because|as|although|though|while)\b[^,]*,(?:\s+|$)", re.IGNORECASE)
+"""A clause before the one of the label: ``Since it does not name a date,``."""
+
 _UNSETTLED = re.compile(
     r"\b(?:not|never|doubt)\b|n't\b|(?:\b(?:or|and|to|nor|than|if|either|between|no|first)|[-–—/&~<>])(?:\s+(?:an?|the))?$",
     re.IGNORECASE,
@@ -784,7 +834,7 @@ def find_fitting(text: str, scale: Scale) -> Iterator[Statement]:
         for number in range(min(_WORDS_OF_FIT, len(words)), 0, -1):
             label = label_on_scale(" ".join(words[-number:]), scale)
             if label is not None:
-                head = BULLET.sub("", " ".join(words[:-number]) + " ").rstrip()
+                head = _SINCE.sub("", BULLET.sub("", " ".join(words[:-number]) + " ").rstrip())
                 other = len(words) > number and label_on_scale(words[-number - 1], scale) is not None
                 doubtful = other or _UNSETTLED.search(head) or _AT_FIRST.search(head)
                 if not doubtful and not is_quoted(text, one.start()):
@@ -825,7 +875,8 @@ def find_probabilities(text: str, scale: Scale) -> list[Statement]:
     return [Statement(one.start(), one.end(), DOUBTFUL) for one in found]
 
 
-_MEANING = r"[*_`\"']{0,3}\s*(?:[:–—]|-(?=\s))\s*(?!(?:yes|no|true|false|none|present|absent)\b)[^\W\d]"
+_NOT_SAID = r"(?!(?:yes|no|true|false|none|present|absent)\b)"
+_MEANING = rf"[*_`\"']{{0,3}}\s*(?:[:–—]|-(?=\s))\s*{_NOT_SAID}[^\W\d]"
 _BETWEEN = re.compile(r"[\s,;.•*()|>-]*(?:\b(?:and|or)\b)?[\s,;.•*()|>-]*")
 
 
@@ -834,7 +885,9 @@ def find_rubric(text: str, scale: Scale) -> list[Statement]:
     if scale.kind not in ("nominal", "ordinal", "interval") or not (scale.numeric or scale.categories):
         return []
     names = r"\d+" if scale.numeric else "|".join(re.escape(str(one)) for one in scale.categories or ())
-    lines = rf"(?<![\w.])(?:{names})\s*=\s*[^\W\d][^,;\n.)]*|^[ \t>*•-]{{0,20}}(?:{names}){_MEANING}[^\n]*$"
+    lines = rf"(?<![\w.])(?:{names})\s*=\s*[^\W\d][^,;\n.)]*"
+    lines += rf"|(?:^|(?<=[.;] ))(?:{names}):[ \t]+{_NOT_SAID}[^\W\d][^;\n.]*[.;](?=[ \t]|$)"
+    lines += rf"|^[ \t>*•-]{{0,20}}(?:{names}){_MEANING}[^\n]*$"
     runs: list[list[re.Match[str]]] = []
     for one in re.finditer(lines, text, re.IGNORECASE | re.MULTILINE):
         if runs and _BETWEEN.fullmatch(text, runs[-1][-1].end(), one.start()):
@@ -867,10 +920,44 @@ def find_quotations(text: str, scale: Scale) -> list[Statement]:
 
 
 _YES = frozenset({"yes", "true", "✓", "✔", "✅"})
+_GOOD, _BAD = "👍🥇🏆✅✔✓", "👎🥈❌✗✘"
+_SIGNED_SIDES = re.compile(
+    rf"(?P<before>[{_GOOD}{_BAD}]|^[ \t]*[12][.)])?[ \t*_#]*(?:{THING}[ \t]+)?\b(?P<name>[ABC])\b[*_]*[ \t]*"
+    rf"(?:[:=–—-]+[ \t]*)?"
+    rf"(?P<after>[{_GOOD}{_BAD}])?(?P<rest>[^\w\n]*$)?",
+    re.IGNORECASE | re.MULTILINE,
+)
+_RANKED_SIDES = re.compile(
+    rf"\b(?:rank\w*|order)\b[^:\n]{{0,40}}:\W*(?:{THING}\s+)?(?P<first>[AB])\s*[,;]\s*(?:{THING}\s+)?(?P<last>[AB])\W*$",
+    re.I,
+)
+
+
+def _find_signed_sides(text: str, scale: Scale) -> list[Statement]:
+    """The only side that has a sign of approval or the first rank, where both have one: ``A 👎 B 👍``."""
+    ranked = _RANKED_SIDES.search(text)
+    if ranked is not None and ranked["first"] != ranked["last"]:
+        return [Statement(ranked.start(), ranked.end(), label_on_scale(ranked["first"], scale))]
+    good: dict[str, bool] = {}
+    found = []
+    for one in _SIGNED_SIDES.finditer(text):
+        before = (one["before"] or "").strip()
+        if before[:1].isdigit() and one["rest"] is None:
+            return []
+        sign = {"1": "🥇", "2": "🥈"}.get(before[:1], before or one["after"])
+        if sign and good.setdefault(one["name"].upper(), sign in _GOOD) != (sign in _GOOD):
+            return []
+        found += [one] if sign else []
+    chosen = [name for name, is_good in good.items() if is_good]
+    if len(good) != 2 or len(chosen) != 1 or len(found) != 2:
+        return []
+    return [Statement(found[0].start(), found[-1].end(), label_on_scale(chosen[0], scale))]
 
 
 def find_answered(text: str, scale: Scale) -> list[Statement]:
     """The only label that is answered with yes in a list of them, ``hate: no``, ``offensive: yes``."""
+    if scale.kind == "preference" and not (isinstance(scale, Preference) and scale.grades):
+        return _find_signed_sides(text, scale)
     if scale.kind not in ("nominal", "ordinal") or scale.numeric or not scale.categories or is_answer(scale):
         return []
     names = "|".join(re.escape(str(one)) for one in sorted(scale.categories, key=lambda one: -len(str(one))))
@@ -915,16 +1002,20 @@ def is_reported(text: str, at: int, end: int) -> bool:
 _OPPOSITE = re.compile(r"\b(?:loser|losing|worse|worst|weaker|weakest|inferior|rejected|not|least)\b", re.IGNORECASE)
 """Names of what is not the label."""
 
+_CLAUSE = re.compile(r"\b(?:is|was|are|were|got|gets|has|became)\b", re.IGNORECASE)
+"""A name before a colon that is a sentence: ``It got worse: -2``."""
+
 _NUMBERED = re.compile(r"^[\s#*]*(?P<number>\d+)[.)]\s+\S")
 _BARE_POINT = re.compile(r"\s*(?P<number>\d+)[.)]\s*$")
 _KEYED = re.compile(
-    r"^[ \t*_#>`|-]{0,20}(?:(?P<name>[^\W\d][^:：\n|*]{0,40})[*_`]*\s*(?:[:：|=→≈]|->)|(?P<asked>[^\W\d]\w+)\?)"
-    r"[*_`]*[ \t]*(?P<rest>\S[^\n]*)$",
+    r"^[ \t*_#>`|-]{0,20}(?:(?P<name>[^\W\d][^:：\n|*]{0,40})[*_`]*\s*(?:[:：|=→≈]|->|(?<=\s)—(?=\s))"
+    r"|(?P<asked>[^\W\d]\w+)\?)[*_`]*[ \t]*(?P<rest>\S[^\n]*)$",
     re.MULTILINE,
 )
 _ASIDE = re.compile(
-    r"\b(?:number|count|words?|length|time|date|year|age|page|line|step|item|part|points?|paragraph|sentence|confidence"
-    r"|certainty|probability|likelihood|temperature|note(?!\s(?:(?:finale|globale|générale|totale)\s?)?(?::\s*)?$)|example|option|reasons?|reasoning|explanation|question"
+    r"\b(?:number|count|words?|length|time|date|year|age|page|line|step|item|part|points?|paragraph|sentence"
+    r"|confidence|certainty|probability|likelihood|temperature|note(?!\s(?:(?:finale|globale|générale"
+    r"|totale)\s?)?(?::\s*)?$)|example|option|reasons?|reasoning|explanation|question"
     r"|criteri\w+|scale|range|min|minim\w+|max|maxim\w+|first|initial|preliminary|tentative|draft|previous|average|mean|\w+'s)\b",
     re.IGNORECASE,
 )
@@ -938,6 +1029,16 @@ _EXPLAINED = re.compile(r"\s+\([^()]*[:=][^()]*\)[\s.]*$")
 """What the ends of a scale mean, behind a label: ``Groundedness: 0.95 (0 = not grounded, 1 = fully grounded)``."""
 
 _SURENESS = re.compile(r"\b(?:confidence|certainty|probability|likelihood)\b", re.IGNORECASE)
+
+
+_CHANCE = re.compile(r"\W*(?:probability|likelihood|chance)\W*", re.IGNORECASE)
+
+
+def _is_aside(name: str, text: str, scale: Scale) -> bool:
+    """Whether a name before a colon is of something else than the label; a probability is the label if a share is asked
+    for and the text has no other number."""
+    is_share = scale.bounds == (0.0, 1.0) and len(re.findall(r"\d+(?:\.\d+)?", text)) == 1
+    return _ASIDE.search(name) is not None and not (is_share and _CHANCE.fullmatch(name))
 
 
 def find_last_line(text: str, scale: Scale) -> Iterator[Statement]:
@@ -996,9 +1097,11 @@ def _last_sentence(line: str, scale: Scale) -> Any:
         return None
     lead = _LEAD.match(parts[-1])
     is_key = lead is not None and ":" in lead[0] and len(parts) == 1  # see `find_in_keyed_lines`
-    if lead is not None and not (is_key or _ASIDE.search(lead[0]) or _OPPOSITE.search(lead[0])):
+    if lead is not None and not (is_key or _is_aside(lead[0], line, scale) or _OPPOSITE.search(lead[0])):
         parts[-1] = parts[-1][lead.end() :]
-    found = [label_on_scale(BULLET.sub("", one), scale) for one in parts]
+    found = [label_on_scale(strip_lead(BULLET.sub("", one), scale), scale) for one in parts]
+    if found[-1] is None:
+        found[-1] = label_on_scale(CONFIDENCE.sub("", parts[-1]), scale)
     if found[-1] is None and not is_key and not (scale.numeric and re.search(r"\d.*:", parts[-1])):
         found[-1] = _after_colon(parts[-1], scale)
     return one_label(found) if found[-1] is not None else None
@@ -1018,9 +1121,16 @@ def _after_colon(sentence: str, scale: Scale) -> Any:
     return label_on_scale(said, scale)
 
 
+CONFIDENCE = re.compile(
+    r"[\s*_\"'“]*(?:(?:very|most|quite|almost)\s+)?(?:probably|likely|clearly|definitely|certainly|surely|plainly"
+    r"|undoubtedly|evidently|presumably)\b(?:\s+(?:an?|the)(?=\s))?\s*",
+    re.IGNORECASE,
+)
+"""A word of confidence before a label."""
+
 _SENTENCES = re.compile(
-    r"(?:(?<=(?:[^\W\d_]|[)\"'”*])(?:[^\W\d_]|[)\"'”*])[.!?])(?<!\b(?:vol|fig|etc|sec|app|def|eqn)\.)(?<!\b(?:no|nr|pp|ed|ch|eq|vs|st)\.)"
-    r"|(?<=[\d%][.!?]))\s+|(?<=[。！？])\s*(?=\S)|,\s+(?=so\s)",
+    r"(?:(?<=(?:[^\W\d_]|[)\"'”*])(?:[^\W\d_]|[)\"'”*])[.!?])(?<!\b(?:vol|fig|etc|sec|app|def|eqn)\.)(?<!\b(?:no"
+    r"|nr|pp|ed|ch|eq|vs|st)\.)|(?<=[\d%][.!?]))\s+|(?<=[。！？])\s*(?=\S)|,\s+(?=so\s)",
     re.IGNORECASE,
 )
 """Ends of sentences; the point of a short word may be that of an abbreviation (``No. 2``)."""
@@ -1047,16 +1157,16 @@ def find_in_keyed_lines(text: str, scale: Scale) -> Iterator[Statement]:
         name = found["name"] or found["asked"]
         rest = _EXPLAINED.sub("", _BESIDE.split(found["rest"], maxsplit=1)[0])
         aside = (
-            _ASIDE.search(name)
+            _is_aside(name, text, scale)
             or ("(" in name and _LOOKS_UP.match(name))
             or re.search("[:=：]", rest)
-            or (_OPPOSITE.search(name) and scale.kind != "preference")
+            or (_OPPOSITE.search(name) and scale.kind != "preference" and not (scale.numeric and _CLAUSE.search(name)))
         )
         if not aside and not is_reported(text, found.start("rest"), found.end()):
             label = stated_label(rest, scale, line=True)
             named = label_on_scale(name.rstrip("<>!~ "), scale) if scale.categories and not scale.numeric else None
             opposite = _OPPOSITE.search(name)
-            if label not in (None, DOUBTFUL) and opposite:  # Worse answer: B
+            if label not in (None, DOUBTFUL) and opposite and not scale.numeric:  # Worse answer: B
                 label = -label if opposite[0].casefold() not in ("not", "least") else DOUBTFUL
             if label is not None:
                 yield Statement(found.start(), found.start("rest"), label if named in (None, label) else DOUBTFUL)
