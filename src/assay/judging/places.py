@@ -24,17 +24,20 @@ from assay.judging.responses.label_words import (
 from assay.judging.responses.statements import OF_OTHERS, Statement, cells_label, clause_before, is_quoted
 
 CRITERION_LINE = re.compile(
-    r"^[ \t*_#>`\"|•▪●✅❌✔✘-]*(?:(?:\d+|[a-z])[.)][ \t]*[*_`\"]*)?(?P<name>[^\W\d][^:：\n|*]{0,80})[*_`\"]*"
-    r"(?:[ \t]*\([^()\n]{1,40}\)[*_`\"]*)?(?:[ \t]*[:：|=]|[ \t]+[-–—][ \t])[ \t]*(?P<rest>\S[^\n]*)$",
+    r"^[ \t*_#>`\"|•▪●✅❌✔✘-]{0,20}(?:(?:\d{1,3}|[a-z])[.)][ \t]{0,4}[*_`\"]{0,4})?"
+    r"(?P<name>[^\W\d_][^:：\n|*]{0,80})[*_`\"]{0,4}"
+    r"(?:[ \t]*\([^()\n]{1,40}\)[*_`\"]{0,4})?(?:[ \t]{0,20}[:：|=]|[ \t]{1,20}[-–—][ \t])"
+    r"[ \t]{0,20}(?P<rest>\S[^\n]*)$",
     re.MULTILINE,
 )
 _CRITERION_ROW = re.compile(
-    r"^[ \t]*\|[^|\n]*\|[ \t*_`]*(?P<name>[^\W\d][^|\n*]{0,80})[*_`]*[ \t]*\|(?P<rest>[^\n]*)$", re.MULTILINE
+    r"^[ \t]*\|[^|\n]*\|[ \t*_`]{0,20}(?P<name>[^\W\d_][^|\n*]{0,80})[*_`]{0,4}[ \t]{0,20}\|(?P<rest>[^\n]*)$",
+    re.MULTILINE,
 )
 """A row of a table with the name in its second cell, as the first has a number."""
 
 _CRITERION_HEADING = re.compile(
-    r"^[ \t>]*(?:#{1,6}[ \t]+[*_]*|[*_]{2,3})(?P<name>[^\W\d][^:：\n|*#]{0,80}?)[*_:：# \t]*\n"
+    r"^[ \t>]*(?:#{1,6}[ \t]+[*_]*|[*_]{2,3})(?P<name>[^\W\d_][^:：\n|*#]{0,80}?)[*_:：# \t]{0,20}\n"
     r"\s*(?P<rest>[^#\n][^\n]{0,79})$",
     re.MULTILINE,
 )

@@ -409,7 +409,7 @@ _ANSWERED = re.compile(
     r"[.*_ \t]*(?:(?<=[✓✔✅✗✘❌] )[^\n]*)?(?:\|[^\n]*)?$",
     re.IGNORECASE | re.MULTILINE,
 )
-_HEADER = re.compile(r"^[^\n]*\|[^\n]*\n(?=[ \t]*\|?[ \t]*:?-+[ \t]*[:|])", re.MULTILINE)
+_HEADER = re.compile(r"^(?=[^\n]*\|)[^\n]*\n(?=[ \t]*\|?[ \t]*:?-+[ \t]*[:|])", re.MULTILINE)
 _TICKED = frozenset({"x", "✓", "✔", "✅", "☑", "☒", "yes", "true", "present", "1"})
 
 
@@ -565,7 +565,7 @@ _FILLING = re.compile(
 )
 """Words of a sentence that says which names are in the list and nothing else: ``The review only mentions food``."""
 
-_NOT_BUT = re.compile(r"(?:\b(?:not|no)\b|n't\b)[^,;.]*?(?:,\s+(?:but|only|just|rather)|\s+but)\b", re.IGNORECASE)
+_NOT_BUT = re.compile(r"(?:\b(?:not|no)\b|n't\b)[^,;.]{0,200}?(?:,\s+(?:but|only|just|rather)|\s+but)\b", re.IGNORECASE)
 """And before those that are: ``not food but price``."""
 
 _BUT_NOT = re.compile(
@@ -764,7 +764,8 @@ MOST_ROWS = 30
 
 _MAXIMUM = re.compile(r"\b(?:max|maximum|weight|possible)\b", re.IGNORECASE)
 _WITH_MAXIMUM = re.compile(
-    r"^[^\n]*\|[^\n]*\n[ \t]*\|?[ \t]*:?-+[ \t|:-]*\n[^\n]*\|[^\n]*(?:\n[^\n]*\|[^\n]*)*", re.MULTILINE
+    r"^(?=[^\n]*\|)[^\n]*\n[ \t]*\|?[ \t]*:?-+[ \t|:-]*\n(?=[^\n]*\|)[^\n]*(?:\n(?=[^\n]*\|)[^\n]*)*",
+    re.MULTILINE,
 )
 
 

@@ -703,7 +703,7 @@ _GIVEN_ABROAD = re.compile(
     re.IGNORECASE,
 )
 _GIVEN_AFTER = re.compile(
-    r"(?P<said>\d+(?:\.\d+)?\s*[点點점])\s*(?:を(?:つけ|付け|与え|あげ)|と(?:評価|採点)|을?\s*(?:주|줄|부여))"
+    r"(?P<said>(?<!\d)\d{1,4}(?:\.\d{1,4})?\s?[点點점])\s*(?:を(?:つけ|付け|与え|あげ)|と(?:評価|採点)|을?\s*(?:주|줄|부여))"
 )
 _SUPPOSED_ABROAD = re.compile(r"\b(?:wenn|falls|si|se|erste|première|primera)\b|如果|若|もし|만약", re.IGNORECASE)
 _ABROAD_ENDS = re.compile(
@@ -922,9 +922,9 @@ def find_quotations(text: str, scale: Scale) -> list[Statement]:
 _YES = frozenset({"yes", "true", "✓", "✔", "✅"})
 _GOOD, _BAD = "👍🥇🏆✅✔✓", "👎🥈❌✗✘"
 _SIGNED_SIDES = re.compile(
-    rf"(?P<before>[{_GOOD}{_BAD}]|^[ \t]*[12][.)])?[ \t*_#]*(?:{THING}[ \t]+)?\b(?P<name>[ABC])\b[*_]*[ \t]*"
-    rf"(?:[:=–—-]+[ \t]*)?"
-    rf"(?P<after>[{_GOOD}{_BAD}])?(?P<rest>[^\w\n]*$)?",
+    rf"(?P<before>[{_GOOD}{_BAD}]|^[ \t]{{0,9}}[12][.)])?[ \t*_#]{{0,9}}(?:{THING}[ \t]{{1,9}})?"
+    rf"\b(?P<name>[ABC])\b[*_]{{0,3}}[ \t]{{0,9}}(?:[:=–—-]{{1,3}}[ \t]{{0,9}})?"
+    rf"(?P<after>[{_GOOD}{_BAD}])?(?P<rest>[^\w\n]{{0,40}}$)?",
     re.IGNORECASE | re.MULTILINE,
 )
 _RANKED_SIDES = re.compile(
@@ -1008,8 +1008,8 @@ _CLAUSE = re.compile(r"\b(?:is|was|are|were|got|gets|has|became)\b", re.IGNORECA
 _NUMBERED = re.compile(r"^[\s#*]*(?P<number>\d+)[.)]\s+\S")
 _BARE_POINT = re.compile(r"\s*(?P<number>\d+)[.)]\s*$")
 _KEYED = re.compile(
-    r"^[ \t*_#>`|-]{0,20}(?:(?P<name>[^\W\d][^:：\n|*]{0,40})[*_`]*\s*(?:[:：|=→≈]|->|(?<=\s)—(?=\s))"
-    r"|(?P<asked>[^\W\d]\w+)\?)[*_`]*[ \t]*(?P<rest>\S[^\n]*)$",
+    r"^[ \t*_#>`|-]{0,20}(?:(?P<name>[^\W\d_][^:：\n|*]{0,40})[*_`]{0,4}\s{0,9}(?:[:：|=→≈]|->|(?<=\s)—(?=\s))"
+    r"|(?P<asked>[^\W\d]\w{1,40})\?)[*_`]{0,3}[ \t]{0,9}(?P<rest>\S[^\n]*)$",
     re.MULTILINE,
 )
 _ASIDE = re.compile(
