@@ -1015,3 +1015,50 @@ def test_pairs_that_one_way_connects_have_no_residual():
     found = assay.ratings(votes_of(frame), n_resamples=50)
     assert found.fit["p"].is_nan().all()
     assert "Fit" not in found.summary()
+
+
+# -- dependent votes ----------------------------------------------------------------------------------
+
+
+def votes_of_users(seed: int, taste: float, groups: int = 5, name: str = "user", n: int = 100) -> assay.Annotations:
+    """Votes on three equal systems, all pairs of a question, whose voters or documents have a taste of their own."""
+    rng = np.random.default_rng([19, seed])
+    of = rng.integers(groups, size=n)
+    likes = rng.normal(0, taste, (groups, 3))
+    rows = []
+    for q, one in enumerate(of.tolist()):
+        for a, b in itertools.combinations(range(3), 2):
+            first = rng.random() < 1 / (1 + math.exp(likes[one, b] - likes[one, a]))
+            rows.append((f"q{q}-{a}{b}", f"q{q}", f"{name}{one}", f"s{a}", f"s{b}", -1 if first else 1))
+    frame = pl.DataFrame(rows, schema=["item", "pair_of", name, "first", "second", "label"], orient="row")
+    more = {"annotator": "user"} if name == "user" else {"annotator": "ann", "conditions": ()}
+    frame = frame if name == "user" else frame.with_columns(ann=pl.lit("anna"))
+    return assay.read(frame, scale="preference", humans=frame[more["annotator"]].unique().to_list(), **more)
+
+
+def cautions_of(labels: assay.Annotations, **options: object) -> str:
+    return " ".join(assay.ratings(labels, n_resamples=50, **options).cautions)
+
+
+def test_votes_of_few_users_with_tastes_are_dependent():
+    said = [cautions_of(votes_of_users(seed, 1.0)) for seed in range(5)]
+    assert all("share 5 values of “annotator”" in one and "clusters='annotator'" in one for one in said)
+    assert "of “annotator”" in cautions_of(votes_of_users(0, 1.0), model="elo", n_orders=2)
+    assert not cautions_of(votes_of_users(0, 1.0), clusters="annotator")
+    assert sum(bool(cautions_of(votes_of_users(seed, 0.0))) for seed in range(20)) <= 3
+
+
+def test_votes_on_questions_of_one_document_are_dependent():
+    labels = votes_of_users(1, 1.5, groups=15, name="document")
+    assert "share 15 values of “document”" in cautions_of(labels)
+    assert not cautions_of(labels, clusters="document")
+    assert not cautions_of(votes_of_users(3, 0.0, groups=15, name="document"))
+
+
+def test_a_caution_about_dependent_votes_stays_when_votes_are_added():
+    labels = votes_of_users(2, 1.0)
+    users = labels.annotators["annotator"].to_list()
+    half, rest = (labels.where(annotator=users[start::2]) for start in (0, 1))
+    found = assay.ratings(half, n_resamples=50)
+    assert found.cautions
+    assert found.add(rest).cautions == found.cautions

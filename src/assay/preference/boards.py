@@ -19,14 +19,16 @@ from numpy.typing import NDArray
 from assay.data.annotations import Annotations
 from assay.data.columns import natural
 from assay.data.structure.orders import numbers_of, order_of
-from assay.data.structure.sides import side_names
+from assay.data.structure.sides import PAIR, side_names
 from assay.errors import DesignError, counted, listing, unknown
 from assay.estimation.intervals import Estimate, Estimates, leave_out_variance, without_interval
 from assay.estimation.resampling import estimate_replicates, estimate_sums, resampling_counts
 from assay.estimation.result import Exclusion
 from assay.estimation.statistic import Bools, Floats, Ints
 from assay.preference.votes import RatingSettings, Votes, weight
+from assay.statistics.clusters import dependence, item_columns
 from assay.statistics.comparisons import tournaments
+from assay.statistics.words import dependent_items
 
 RUN_CELLS = 1 << 24
 """Votes times runs of Elo that are processed together: their orders take 128 MB."""
@@ -250,13 +252,15 @@ def _raters(votes: Votes, who: Sequence[str] | None) -> Iterator[tuple[str, Bool
     table = votes.annotators
     cast = np.bincount(votes.annotator, minlength=table.height) > 0
     names, judge = table["annotator"].to_list(), (table["kind"] == "judge").to_numpy()
-    each = {kind: natural([n for n, there, is_one in zip(names, cast, chosen, strict=True) if there and is_one])
-            for kind, chosen in (("judges", judge), ("annotators", judge | ~judge))}  # fmt: skip
+    there = [name for name, is_there in zip(names, cast.tolist(), strict=True) if is_there]
+    each = {"judges": natural([names[i] for i in np.flatnonzero(cast & judge)])}
     if who is None:
         who = ((HUMANS,) if (cast & ~judge).any() else ()) + (("judges",) if each["judges"] else ())
+    if not {HUMANS, TOGETHER, "judges"}.issuperset(who):  # there can be many: sorted if they are asked for
+        each["annotators"] = natural(there)
     asked: list[str] = []
     for one in who:
-        known = (HUMANS, *each, TOGETHER, *each["annotators"])
+        known = (HUMANS, "judges", "annotators", TOGETHER, *each.get("annotators", ()))
         if one not in known:
             raise DesignError(unknown("who", one, known, "the votes"), option="who", value=one)
         if one == HUMANS and not (cast & ~judge).any():
@@ -424,6 +428,74 @@ class _Strengths:
         """Ratings, (..., systems)."""
         theta = tournaments.bradley_terry(*self._tables(sums), start=self.first_guess)
         return np.asarray(self.settings.start + theta * self.settings.rating_scale / math.log(self.settings.base))
+
+
+MOST_SYSTEMS = 4
+"""Systems with the most votes, whose ratings are examined for dependent votes."""
+
+
+LEAST_WINS = 0.1
+"""Wins that each system has over each other in addition, so that its ratings are finite."""
+
+
+def dependent_votes(
+    found: Sequence[Board], polled: Sequence[Poll], settings: RatingSettings, labels: Annotations
+) -> tuple[str, ...]:
+    """Return a caution if votes of one document, or of one annotator with items of their own, are dependent."""
+    for board, poll in zip(found, polled, strict=True):
+        if board.reason is not None or board.group is not None:
+            continue
+        left_out = (*PAIR, *TEXTS, *(one for one in (settings.scored,) if one), *labels.reading.left_out)
+        parts = _parts_of_items(poll.votes, settings)
+        effect = dependence(parts, _voted_items(labels, poll.votes, settings), left_out)
+        if effect is not None:
+            return (dependent_items(effect),)
+    return ()
+
+
+def _voted_items(labels: Annotations, votes: Votes, settings: RatingSettings) -> pl.DataFrame:
+    """The items of votes with their columns, and with their annotator if each has votes of one."""
+    table, key = item_columns(labels), settings.sources or votes.items.name
+    if key not in ("item", "", *table.columns):
+        table = table.select("item").clear()
+    elif key in table.columns and key != "item":  # several rows of the table are one item
+        table = table.drop("item").rename({key: "item"})
+        several = table.group_by("item").agg(pl.all().n_unique()).drop("item").max()
+        kept = [name for name, n in several.row(0, named=True).items() if n == 1] if several.height else []
+        table = table.select("item", *kept).unique("item")
+    items, own = votes.items.cast(pl.String).rename("item"), table["item"].cast(pl.String)
+    if not items.equals(own):
+        table = items.to_frame().join(table.with_columns(own), on="item", how="left", maintain_order="left")
+    annotator = np.zeros(votes.n_items, dtype=np.int64)
+    annotator[votes.item] = votes.annotator
+    if (annotator[votes.item] != votes.annotator).any():
+        return table
+    return table.with_columns(annotator=votes.annotators["annotator"].gather(annotator))
+
+
+def _parts_of_items(votes: Votes, settings: RatingSettings) -> Floats:
+    """The contribution of each item to the error of the ratings of the systems with most votes: (ratings, items).
+
+    It is the item's score, Σ x (y − p), times the inverse information: what Bradley–Terry ratings change by, to first
+    order, if the item is there twice. Elo ratings and those of other models change alike.
+    """
+    from scipy.special import expit
+
+    wins = (votes.tally[0] + votes.tally[2].T + (votes.tally[1] + votes.tally[1].T) / 2).astype(float)
+    theta = tournaments.bradley_terry(wins + LEAST_WINS * (1 - np.eye(len(wins))), None)
+    p = expit(theta[votes.first] - theta[votes.second])
+    weight = np.ones(len(votes)) if (given := weights_of(votes, settings)) is None else given
+    weight = np.where(votes.label == 0, 0.0, weight) if settings.ties == "drop" else weight
+    residual = weight * (votes.won - p)
+    n = len(votes.systems)
+    met = np.bincount(votes.first * n + votes.second, weight * p * (1 - p), n * n).reshape(n, n)
+    information = np.diag((met + met.T).sum(axis=1)) - met - met.T
+    most = np.argsort(-(wins + wins.T).sum(axis=1), kind="stable")[:MOST_SYSTEMS]
+    parts = np.empty((len(most), votes.n_items))
+    for part, influence in zip(parts, np.linalg.pinv(information)[most], strict=True):
+        part[:] = np.bincount(votes.item, residual * (influence[votes.first] - influence[votes.second]), votes.n_items)
+        part -= part.mean()
+    return parts
 
 
 def _dominance(votes: Votes, groups: tuple[Ints, ...], wins: Floats) -> str:

@@ -39,6 +39,7 @@ from assay.preference.boards import (
     boards,
     covariate_columns,
     covariate_values,
+    dependent_votes,
     orders_each,
     votes_with_board,
 )
@@ -336,14 +337,14 @@ def ratings(labels: Annotations | Chunks, settings: RatingSettings) -> Leaderboa
     *a* won 6.5 of 8: log₁₀(6.5 / 1.5) · 400 = 254.7 points between them.
     """
     if settings.model == "bradley-terry":
-        return _make_boards(_votes_of(labels, settings), settings, BradleyTerryRate(settings))
+        return _make_boards(_votes_of(labels, settings), settings, BradleyTerryRate(settings), labels)
     if settings.method not in ("percentile", "none"):
         raise DesignError(
             f"method='{settings.method}' leaves out items one at a time, which gives no interval for a rating that "
             "depends on the order of votes; use method='percentile'",
             option="method",
         )
-    return _make_boards(_votes_of(labels, settings), settings, EloRate(settings))
+    return _make_boards(_votes_of(labels, settings), settings, EloRate(settings), labels)
 
 
 def _votes_of(labels: Annotations | Chunks, settings: RatingSettings) -> Votes:
@@ -381,8 +382,13 @@ COVARIATE = "covariate "
 """Prefix of a covariate's name among the columns of votes."""
 
 
-def _make_boards(votes: Votes, settings: RatingSettings, rate: Rate) -> Leaderboard:
-    """All leaderboards, the comparison of judges with humans, and the record of the run."""
+def _make_boards(
+    votes: Votes, settings: RatingSettings, rate: Rate, labels: Annotations | Chunks | None = None
+) -> Leaderboard:
+    """All leaderboards, the comparison of judges with humans, and the record of the run.
+
+    With the table of the votes, cautions about dependent ones are sought; without it, those of the votes stay.
+    """
     votes = votes_with_board(votes, settings.who)
     scaled, spreads = _scale_covariates(votes)
     polled: list[Poll] = []
@@ -398,6 +404,9 @@ def _make_boards(votes: Votes, settings: RatingSettings, rate: Rate) -> Leaderbo
     lead = first.difference(*first.order[:2].tolist())
     fit = _fit(found, settings.confidence)
     pairs, agreement = _compare_with_humans(found, votes, settings, fit)
+    if labels is not None and settings.clusters is None and settings.method != "none":
+        cautions = dependent_votes(found, polled, settings, labels.in_memory("ratings"))
+        votes = replace(votes, cautions=cautions)
     run = _run(votes, settings, found, polled)
     return Leaderboard(
         rows, wins, lead, pairs, _ranks(found, pairs), agreement, _coefficients(found, settings, spreads),
@@ -436,7 +445,7 @@ def _run(votes: Votes, settings: RatingSettings, found: Sequence[Board], polled:
         "ratings", settings, votes.data, votes.facts,
         describe_together([board.estimates for board in found if board.reason is None]), _counted_once(exclusions),
         tuple(notes),
-        (disconnected,) if names else (),
+        (*((disconnected,) if names else ()), *votes.cautions),
     )  # fmt: skip
 
 

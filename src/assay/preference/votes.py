@@ -352,6 +352,8 @@ class Votes:
     data : str
         Fingerprint of the labels and of all used columns.
     exclusions : tuple of Exclusion
+    cautions : tuple of str
+        About dependent votes, if intervals assume that they are independent.
     """
 
     systems: tuple[str, ...]
@@ -368,6 +370,7 @@ class Votes:
     data: str
     share: Floats
     exclusions: tuple[Exclusion, ...] = ()
+    cautions: tuple[str, ...] = ()
 
     @classmethod
     def of(

@@ -24,6 +24,9 @@ from assay.statistics.wins import LOSS, WIN
 LEAST_GROUPS = 10
 """Groups of items, such as documents, from which their effect on the tests is estimated."""
 
+LEAST_ANNOTATORS = 3
+"""Annotators with items of their own from which the same is estimated: fewer are usual, and each has many items."""
+
 FEW_CLUSTERS = 20
 """With fewer clusters the level of a test depends on their correlation; see docs/type-one-error.md."""
 
@@ -102,7 +105,8 @@ def grouped_items(items: pl.DataFrame | None, left_out: Sequence[str] = ()) -> M
     for one in () if items is None else items.iter_columns():
         if one.name in ("item", *left_out) or one.dtype.is_nested() or one.null_count():
             continue
-        grouped = LEAST_GROUPS <= one.n_unique() <= len(one) / 2
+        least = LEAST_ANNOTATORS if one.name == "annotator" else LEAST_GROUPS
+        grouped = least <= one.n_unique() <= len(one) / 2
         if grouped and (not one.dtype.is_numeric() or ENDS_IN_ID.search(plain_name(one.name))):
             found[one.name] = level_codes(one)
     return found

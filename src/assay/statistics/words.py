@@ -79,8 +79,8 @@ def consecutive_cautions(values: Floats) -> tuple[str, ...]:
         return ()
     return (
         f"consecutive labels are alike ({effect.n_items:,} in {effect.n_stems:,} batches: design effect "
-        f"{number(effect.design)}), but the false-alarm probability is for independent labels: alarms are too frequent."
-        " Name the column of what they share, such as a document, with clusters=... (--clusters).",
+        f"{number(effect.design)}), but the false-alarm probability is for independent labels: alarms can be too "
+        "frequent. Name the column of what they share, such as a document, with clusters=... (--clusters).",
     )
 
 
