@@ -209,6 +209,24 @@ def test_systems_that_say_the_same_are_not_separable_and_others_are():
     assert rows["m2", "m3"]["low"] > 0.3
 
 
+def test_equal_systems_are_as_separable_as_their_outputs_exchanged():
+    words = np.array([f"w{k}" for k in range(30)])
+    found = []
+    for seed in range(40):
+        rng = np.random.default_rng([5, seed])
+        rows = [
+            (f"q{q}", f"m{m}", r, " ".join(rng.choice(words, 12))) for q in range(12) for m in (1, 2) for r in (1, 2)
+        ]
+        frame = pl.DataFrame(rows, schema=["item", "annotator", "repeat", "label"], orient="row")
+        found += assay.separability(outputs(frame), similarity="rouge-1", method="none").table.rows(named=True)
+    mean, chance, p = (np.array([row[name] for row in found]) for name in ("estimate", "by_chance", "p"))
+    assert mean.mean() > 0.1
+    assert abs(mean.mean() - chance.mean()) < 0.02
+    assert (p <= 0.05).sum() <= 6
+    apart = assay.separability(outputs(generations()), similarity="rouge-1", method="none").table
+    assert (apart["p"] <= 0.01).all()
+
+
 def test_more_outputs_come_nearer_to_all_of_them():
     found = assay.separability(outputs(generations(25, 8, systems=("m1", "m2"))), method="none")
     stable = found.stability([2, 4, 8], n_draws=10)
@@ -530,7 +548,7 @@ def separable(*rows, each=(0.0, 1.0, 2.0, 3.0, 4.0)):
     """Separability of given rows (group, first, second, mean, items); ``each`` has every item's values."""
     table = [
         {"group": group, "first": first, "second": second, "estimate": mean, "low": mean - 0.1, "high": mean + 0.1,
-         "n": n, "self_first": 0.5, "self_second": 0.25, "cross": 0.125}
+         "n": n, "by_chance": 0.1, "p": 0.02, "self_first": 0.5, "self_second": 0.25, "cross": 0.125}
         for group, first, second, mean, n in rows
     ]  # fmt: skip
     items = [
@@ -601,10 +619,10 @@ def test_each_row_is_a_sentence():
     given = separable((None, "a", "b", 0.2, 1), ("art", "a", "b", 0.3, 5))
     *lines, how, _ = given.summary().split("\n")
     assert lines == [
-        "a vs. b: mean separability 0.200 [0.10, 0.30] (1 item). Mean similarity: within a 0.500, within b 0.250, "
-        "between 0.125.",
-        "a vs. b, art: mean separability 0.300 [0.20, 0.40] (5 items). Mean similarity: within a 0.500, within b "
-        "0.250, between 0.125.",
+        "a vs. b: mean separability 0.200 [0.10, 0.30] (1 item), 0.100 if outputs are exchanged at random (p = 0.020). "
+        "Mean similarity: within a 0.500, within b 0.250, between 0.125.",
+        "a vs. b, art: mean separability 0.300 [0.20, 0.40] (5 items), 0.100 if outputs are exchanged at random "
+        "(p = 0.020). Mean similarity: within a 0.500, within b 0.250, between 0.125.",
     ]
     assert how.startswith("Intervals: 95% jackknife interval")
 

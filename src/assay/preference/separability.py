@@ -62,7 +62,9 @@ class Separability(ResultOfRows):
         value of ``by``.
     rows : polars.DataFrame
         One row per pair (and value of ``by``): ``first``, ``second``, ``group``, ``estimate`` (mean separability),
-        ``low``, ``high``, ``n`` (items), mean alignments, ``reason``.
+        ``low``, ``high``, ``n`` (items), ``by_chance`` (the mean if each item's outputs are exchanged at random between
+        the systems: the larger of two alignments makes it positive with few outputs), ``p`` (one-sided, of the
+        exchange), mean alignments, ``reason``.
     run : Run
     """
 
@@ -306,7 +308,7 @@ def separability(
     columns = [c for c in (settings.by, settings.clusters) if c is not None]
     data = fingerprint_with(labels.fingerprint, **digest_of_columns(labels, *columns))
     items = _add_group(labels, items, settings)
-    rows, estimates, how = _rows(labels, items, settings)
+    rows, estimates, how = _rows(labels, items, similarities, settings)
     facts = {"items": items["item"].n_unique(), "systems": table["annotator"].n_unique(), "outputs": table.height}
     notes = (similarity.about,) if similarity.about else ()
     run = Run("separability", settings, data, facts, how, (*gone, *similarities.excluded), (*_uneven(items), *notes))
@@ -528,6 +530,10 @@ def _outputs(labels: Annotations, settings: SeparabilitySettings) -> tuple[pl.Da
     return table.sort(*keys, "label"), gone
 
 
+EXCHANGES = 999
+"""Random exchanges of the outputs of two systems."""
+
+
 @dataclass(frozen=True, eq=False)
 class _OutputSimilarities:
     """Similarities of all outputs of each item, and their systems."""
@@ -593,6 +599,25 @@ class _OutputSimilarities:
         """The smallest and the largest alignment; None if alignments are not scaled."""
         return self._span(replace(self, span="none").frame()) if self.span == "study" else None
 
+    def exchanged(self, first: str, second: str, seed: int) -> Floats:
+        """Separability of each item of a pair, with its outputs exchanged at random: (items, `EXCHANGES`)."""
+        a, b = (self.systems.index(name) for name in (first, second))
+        rng, found = np.random.default_rng([seed, a, b]), []
+        limits = self.limits()
+        scale = 1.0 if limits is None else limits[1] - limits[0]
+        for s, w in zip(self.scores, self.owner, strict=True):
+            mine = np.flatnonzero((w == a) | (w == b))
+            n, k = len(mine), int((w[mine] == a).sum())
+            if not 0 < k < n:
+                continue
+            part = s[np.ix_(mine, mine)] - np.diag(np.diagonal(s)[mine])
+            here = np.argsort(rng.random((EXCHANGES, n)), axis=1) < k
+            to = here @ part
+            own = (to * here).sum(axis=1) / (k * (k - 1))
+            other = (~here @ part * ~here).sum(axis=1) / ((n - k) * (n - k - 1))
+            found.append((np.maximum(own, other) - (to * ~here).sum(axis=1) / (k * (n - k))) / scale)
+        return np.stack(found)
+
     def drawn(
         self, k: int | None, c: int | None, rng: np.random.Generator, limits: tuple[float, float] | None = None
     ) -> Floats:
@@ -647,7 +672,7 @@ def _add_group(labels: Annotations, items: pl.DataFrame, settings: SeparabilityS
 
 
 def _rows(
-    labels: Annotations, items: pl.DataFrame, settings: SeparabilitySettings
+    labels: Annotations, items: pl.DataFrame, similarities: _OutputSimilarities, settings: SeparabilitySettings
 ) -> tuple[pl.DataFrame, list[Estimate], str]:  # fmt: skip
     """Mean separability of each pair, over all items and for each value of a column, and the interval method."""
     group = items["group"] if settings.by is not None else None
@@ -655,14 +680,23 @@ def _rows(
     rows, means = [], []
     for first, second in items.select("first", "second").unique(maintain_order=True).rows():
         is_pair = ((items["first"] == first) & (items["second"] == second)).to_numpy()
+        exchanged = np.full((len(items), EXCHANGES), np.nan)
+        exchanged[is_pair] = similarities.exchanged(first, second, settings.seed)
         for one in (None, *([] if group is None else natural(group.filter(pl.Series(is_pair)).unique().drop_nulls()))):
-            mine = items.filter(pl.Series(is_pair if one is None else is_pair & (group == one).to_numpy()))
+            here = is_pair if one is None else is_pair & (group == one).to_numpy()
+            mine, chance = items.filter(pl.Series(here)), exchanged[here].mean(axis=0)
             means.append(_mean_separability(mine, labels, codes, settings))
             found = means[-1][0]
             rows.append({"first": first, "second": second, "group": one, **found.row(), "n": mine.height,
+                         "by_chance": float(chance.mean()), "p": _exchange_p(chance, found.estimate),
                          **{c: mine[c].mean() for c in _ALIGNMENTS}, "reason": found.reason})  # fmt: skip
     types = dict.fromkeys(("group", "reason"), pl.String)
     return pl.DataFrame(rows, schema_overrides=types), [one[0] for one in means], describe_together(means)
+
+
+def _exchange_p(chance: Floats, mean: float) -> float:
+    """The probability of at least a mean if the systems' outputs are exchangeable."""
+    return float((1 + (chance >= mean - 1e-12).sum()) / (1 + len(chance)))
 
 
 def _mean_separability(

@@ -237,7 +237,8 @@ def separability_lines(rows: pl.DataFrame) -> list[str]:
         group = f", {row['group']}" if row["group"] is not None else ""
         lines.append(
             f"{row['first']} vs. {row['second']}{group}: mean separability {said(row['estimate'], 3)} "
-            f"{interval(row['low'], row['high'])} ({counted(row['n'], 'item')}). Mean similarity: within "
+            f"{interval(row['low'], row['high'])} ({counted(row['n'], 'item')}), {said(row['by_chance'], 3)} if "
+            f"outputs are exchanged at random ({p_value(row['p'])}). Mean similarity: within "
             f"{row['first']} {said(row['self_first'], 3)}, within {row['second']} {said(row['self_second'], 3)}, "
             f"between {said(row['cross'], 3)}."
         )
