@@ -929,9 +929,11 @@ def _skew_caution(checks: SpotChecks, target: str) -> tuple[str, ...]:
     skewness = float((off**3).mean()) / spread**3 if spread > 0 else 0.0
     if abs(skewness) < SKEWED:
         return ()
+    is_share = checks.y.min() >= 0 and checks.y.max() <= 1
+    remedy = "read them with scale='interval:0-1'" if is_share else "estimate the mean of the logarithms"
     return (
         f"the labels are skewed (skewness {decimals(skewness, 1)}) and unbounded: a 95% interval from {checks.n} "
-        "labelled items covers about 90%; label more items, or estimate the mean of the logarithms.",
+        f"labelled items covers about 90%; label more items, or {remedy}.",
     )
 
 
