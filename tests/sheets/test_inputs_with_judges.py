@@ -757,3 +757,57 @@ def test_runs_of_a_judge_are_repeats_of_its_column():
         assert (labels.judges, labels.n_items, labels.has_repeats, len(labels)) == (("gpt-4o",), 40, True, 120)
     others = [options for _, options in asked.value.choices if options.get("annotator") == "run"]
     assert [one.get("layout") for one in others] == ["long"]
+
+
+# -- prompts and times next to labels ----------------------------------------------------------------------------
+
+
+def essays_under_prompts() -> pl.DataFrame:
+    """Each of two models labels each essay under six prompts; ids in hexadecimal digits end like sizes of models."""
+    rng, rows = np.random.default_rng(5), []
+    for essay in range(20):
+        for prompt in ("minimal_v1", "minimal_v2", "rubric_v1", "rubric_v2", "cot_v1", "cot_v2"):
+            for model in ("gpt-4o-mini", "phi-3-mini"):
+                said = str(rng.choice(["A2", "B1", "B2", "C1"]))
+                rows.append((f"essay_{essay:011x}9b" if essay % 3 else f"essay_{essay:010d}28b", model, prompt, said))
+    return pl.DataFrame(rows, schema=["essay_id", "model", "prompt_name", "prediction"], orient="row")
+
+
+def test_prompts_of_models_are_conditions():
+    frame = essays_under_prompts()
+    labels = assay.read(frame, label="prediction", annotator="model", judges=["gpt-4o-mini", "phi-3-mini"])
+    assert labels.conditions == ("prompt_name",)
+    assert labels.n_items == 20
+
+
+def test_ids_in_hexadecimal_digits_are_no_models():
+    with pytest.raises(assay.errors.DataError, match="'model' contains only models") as error:
+        assay.read(essays_under_prompts())
+    assert "'essay_0" not in str(error.value).partition("Choose")[2]
+
+
+@pytest.mark.parametrize("parts", [("12a", "12b"), ("3a", "3b", "4a", "4b")])
+def test_parts_of_items_are_no_models(parts):
+    rows = [(f"text_{part}", who, k % 3) for k, part in enumerate(parts) for who in ("ann", "bob", "cem")]
+    labels = assay.read(
+        pl.DataFrame(rows, schema=["text", "rater", "label"], orient="row"), item="rater", annotator="text"
+    )
+    assert labels.judges == ()
+
+
+def test_times_and_comments_of_a_survey_are_no_labels():
+    rng = np.random.default_rng(2)
+    questions = [
+        (f"R{r}Q{q}", f"Le rapport est-il {word} ?") for r in (1, 2, 3) for q, word in ((1, "fluide"), (2, "concis"))
+    ]
+    table = {"token. Code d'accès": [f"student_{k:02}" for k in range(8)]}
+    for code, asked in questions:
+        table[f"{code}. {asked}"] = [f"{n} : {'peu' if n < 3 else 'plutôt'} bien" for n in rng.integers(2, 4, 8)]
+        table[f"{code}[comment]. {asked} [Commentaire]"] = rng.choice(["Oui.", "Je pense que oui."], 8).tolist()
+    for code, _ in questions:
+        table[f"{code}Time. Durée pour la question: {code}"] = rng.uniform(1, 300, 8).round(2).tolist()
+    with pytest.raises(assay.errors.DataError) as error:
+        assay.read(pl.DataFrame(table))
+    assert "Durée" not in str(error.value)
+    assert "Commentaire" not in str(error.value)
+    assert "R3Q2. Le rapport est-il concis ?" in str(error.value)

@@ -516,7 +516,9 @@ def range_words(limits: Limits) -> str:
 
 # -- options in messages ---------------------------------------------------------------------------
 
-_VALUE = r"\.\.\.|'[^']*'|\[[^\]]*\]|\{[^}]*\}|assay\.\w+\([^)]*\)|[\w:+-]+(?:\.[\w:+-]+)*"
+_VALUE = (
+    r"""\.\.\.|'[^']*'|"[^"]*"|\[(?:'[^']*'|"[^"]*"|[^\]'"])*\]|\{[^}]*\}|assay\.\w+\([^)]*\)|[\w:+-]+(?:\.[\w:+-]+)*"""
+)
 _MORE = r"(?:(?: \([^)]*\))?(?:, | or )'[^']*')*"
 _KEYWORD = re.compile(rf"(?<![\w'-])(?<!\w\()(?<!--option )(?<!--where )([a-z][a-z_]*)=({_VALUE})({_MORE})")
 _CALL = re.compile(r"""assay\.(\w+)\(((?:'[^']*'|"[^"]*"|[^()'"])*)\)""")
@@ -545,6 +547,8 @@ def as_typed(message: str, typed: Mapping[str, str]) -> str:
     '--quick fits it without'
     >>> as_typed("set clusters='talk' (--clusters talk)", {"clusters": "--clusters"})
     'set --clusters talk'
+    >>> as_typed("set columns=['Q1[note]', 'Q2']", {"columns": "--columns"})
+    "set --columns 'Q1[note],Q2'"
     """
     message = message.replace("labels.where(...)", "--where COLUMN=VALUE")
     message = _WHERE.sub(lambda m: f"--where {m[1]}={_plain(m[2])}", message)
@@ -587,7 +591,7 @@ def _plain(value: str) -> str:
         return "'" + re.sub(r"'([^']*)': '([^']*)'", r"\1=\2", value[1:-1]) + "'"
     if value[:1] == "[":
         value = typed_list(part.strip("'\"") for part in re.findall(r"'[^']*'|\"[^\"]*\"|[^,\s]+", value[1:-1]))
-    return "..." if value.startswith("assay.") else typed_value(value.strip("'"))
+    return "..." if value.startswith("assay.") else typed_value(value.strip(value[:1] if value[:1] in "'\"" else ""))
 
 
 def typed_value(value: str) -> str:

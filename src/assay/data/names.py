@@ -913,7 +913,7 @@ _MODEL = re.compile(
     r"|^o[134]([-_ ](mini|preview|pro|high|low).*)?$"
     r"|^(openai|anthropic|google|vertex|bedrock|azure|meta|meta-llama|mistralai|xai|x-ai|cohere|huggingface|together|"
     r"openrouter|ollama|groq|fireworks|nvidia|microsoft)[/:]"
-    r"|\d+(\.\d+)?b[-_](instruct|chat|it|base|hf)\b|[a-z]{3}[-_](\d+\.\d+|[3-9]|\d{2,})b$"
+    r"|\d+(\.\d+)?b[-_](instruct|chat|it|base|hf)\b|[a-z]{3}[-_](\d+\.\d+|[3-9]|\d{2,3})b$"
     r"|\[bot\]$|^(chat)?bots?$|^(machine|algorithm|classifier|auto[-_ ]?qa|perspective[-_ ]?api|detoxify|doubao)$"
     r"|[-_](bot|moderation|classifier)$|^(pandalm|judgelm|auto-?j|tulu-?\d|xlm-?r(oberta)?)([-_. ]|$)"
     r"|^(hate|camem|flau|fin|bio|sci|legal|clinical|distil|tiny|mobile|toxic)[-_]?(ro)?berta?([-_. ]|$)|^deberta"
@@ -946,10 +946,15 @@ def computed_names(names: pl.Series) -> list[str]:
 def model_names(names: Iterable[str], among: Collection[str] = ()) -> list[str]:
     """Return the names that look like a language model's: ``gpt-4o``, ``llama``, ``mistralai/mixtral-8x7b``.
 
-    ``o1`` and ``o3`` do, unless there is also an ``o2``: then the names number observers.
+    ``o1`` and ``o3`` do, unless there is also an ``o2``: then the names number observers. ``text-12b`` does, unless
+    there is also a ``text-12a``.
     """
     observers = any(name.lower() == "o2" for name in among)
-    return [n for n in names if _MODEL.search(n) and not (observers and re.fullmatch(r"[oO]\d", n))]
+    parts = {name[:-1] for name in among if re.search(r"\d[aA]$", name)}
+    return [
+        name for name in names
+        if _MODEL.search(name) and not (observers and re.fullmatch(r"[oO]\d", name)) and name[:-1] not in parts
+    ]  # fmt: skip
 
 
 def refuse_equal_names(source: object, names: Sequence[str]) -> None:

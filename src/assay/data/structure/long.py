@@ -205,7 +205,8 @@ class LongSearch(AnnotatorSearch):
             kind = taken[name]
             if getattr(self.stated, kind, None) == name:
                 return Role(name, kind, "as specified", view.examples(), "stated")
-            why = {"annotator": key.why, "item": key.why, "label": words.LABEL_REASON}.get(kind, "by name")
+            of_item = key.why.removeprefix("as specified; ")
+            why = {"annotator": key.why, "item": of_item, "label": words.LABEL_REASON}.get(kind, "by name")
             return Role(name, kind, why if key.found else "by name", view.examples())
         kind_, why = self.other_role(name)
         of = self._described(name, key) if view.filled else None
