@@ -28,6 +28,7 @@ from assay.data.scales import Nominal, OddOneOut, Ordinal, Preference, Text, ran
 from assay.data.structure.readings import read_call
 from assay.data.structure.role_names import same_except_spelling
 from assay.data.structure.roles import IGNORED, Choice, Role, RoleKind, Shape
+from assay.data.structure.sides import PAIR
 from assay.errors import AssayError, counted, listing
 from assay.estimation.options import question
 from assay.reading import TABLES, read, read_apart, read_settings, rows_of_source, write_reading
@@ -595,6 +596,8 @@ def _choices(labels: Annotations, *, odd: bool) -> list[Analysis]:
     values = labels.labels["label"].unique()
     seen = {*map(str, values)} if 0 < len(values) <= 3 else {"more than three values"}
     no_votes = "read_as_votes" if seen <= _VOTES else "not_votes"
+    if votes and not set(PAIR) <= {*labels.labels.columns, *labels.items.columns}:
+        votes, no_votes = False, "unnamed_systems"
     no_triplets = "read_as_triplets" if seen <= set("ABC") else "not_triplets"
     return [Analysis("pairwise_votes", votes, "" if votes else no_votes),
             Analysis("triplets", odd, "" if odd else no_triplets)]  # fmt: skip

@@ -702,7 +702,8 @@ def command_for(found: Look, sources: Sequence[str], expertise: str | None = Non
         return None
     kinds = {scale.kind for scale in found.labels.scales.values()}
     words = ["report" if found.labels.judges and len(found.labels.humans) > 1 else "agreement"]
-    words = ["ratings"] if "preference" in kinds else ["ideas"] if kinds & {"odd-one-out", "text"} else words
+    named = any(one.name == "pairwise_votes" and one.supported for one in found.analyses)
+    words = ["ratings"] if named else ["ideas"] if kinds & {"odd-one-out", "text"} else words
     words = ["separability"] if any(one.name == "separability" and one.supported for one in found.analyses) else words
     if words == ["agreement"] and not any(one.name == "agreement" and one.supported for one in found.analyses):
         return None

@@ -591,7 +591,9 @@ def _plain(value: str) -> str:
         return "'" + re.sub(r"'([^']*)': '([^']*)'", r"\1=\2", value[1:-1]) + "'"
     if value[:1] == "[":
         value = typed_list(part.strip("'\"") for part in re.findall(r"'[^']*'|\"[^\"]*\"|[^,\s]+", value[1:-1]))
-    return "..." if value.startswith("assay.") else typed_value(value.strip(value[:1] if value[:1] in "'\"" else ""))
+    elif value[:1] in ("'", '"'):
+        value = value[1:-1]
+    return "..." if value.startswith("assay.") else typed_value(value)
 
 
 def typed_value(value: str) -> str:

@@ -62,6 +62,7 @@ _REASONS = {
     "no_scale_column": "no column with the scale",
     "not_votes": "labels are not first, second or tie",
     "read_as_votes": "set scale='preference'",
+    "unnamed_systems": "no columns 'first' and 'second' that name the two systems",
     "not_triplets": "labels are not A, B or C",
     "read_as_triplets": "set scale='odd-one-out'",
     "no_nested_column": "no nested column, and fewer than two items with at least two labels",
