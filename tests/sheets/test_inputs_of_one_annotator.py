@@ -222,3 +222,24 @@ def test_scores_next_to_votes_are_noted(tmp_path: Path) -> None:
               "human_score_a": 2, "human_score_b": 2 + k % 3, "annotator": "Hieu"} for k in range(10)]  # fmt: skip
     notes = assay.read(records(tmp_path, lines)).reading.notes
     assert "not read as labels, next to votes: human_score_a, human_score_b" in notes
+
+
+def test_files_with_one_column_of_labels_each_are_annotators(tmp_path):
+    rng = np.random.default_rng(8)
+    for who in ("anna", "ben", "chris"):
+        frame = pl.DataFrame({"id": range(30), "text": [f"text {k}" for k in range(30)],
+                              "relevant": rng.choice(["yes", "no"], 30)})  # fmt: skip
+        frame.write_csv(tmp_path / f"{who}.csv")
+    files = sorted(tmp_path.glob("*.csv"))
+    assert set(assay.read(files).humans) == {"anna", "ben", "chris"}
+    with pytest.raises(assay.errors.DataError, match=r"name files in it, such as .*\*\.csv"):
+        assay.read(tmp_path)
+
+
+def test_files_of_one_person_with_a_name_of_an_annotator_are_not_annotators(tmp_path):
+    for criterion in ("fluency", "coherence"):
+        pl.DataFrame({"id": range(30), "rater_1": [k % 5 + 1 for k in range(30)]}).write_csv(
+            tmp_path / f"{criterion}.csv"
+        )
+    with pytest.raises(assay.errors.AssayError, match="given several times"):
+        assay.read(sorted(tmp_path.glob("*.csv")))

@@ -368,3 +368,17 @@ def test_columns_of_lists_name_no_annotator_and_numbered_excerpts_are_the_items(
     first = choices_of(table)[0]
     assert (first["item"], first["scale"], [*first["columns"]]) == ("excerpt", "several", ["Anna", "Birgit"])
     assert assay.read(table, **first).criteria == tuple(names)
+
+
+def test_a_session_of_reading_is_asked_about(tmp_path):
+    rng = np.random.default_rng(4)
+    rows = [
+        (f"P{p:02}", reader, session, int(rng.integers(1, 6)))
+        for p in range(20) for reader in ("R1", "R2", "R3") for session in (1, 2)
+    ]  # fmt: skip
+    frame = pl.DataFrame(rows, schema=["patient_id", "reader", "session", "birads"], orient="row")
+    with pytest.raises(DataError, match="'session' can number repeated answers, or versions of the item"):
+        assay.read(frame)
+    again = assay.read(frame, item="patient_id", annotator="reader", label="birads", repeat="session")
+    assert again.n_items == 20
+    assert len(again) == 120

@@ -9,6 +9,7 @@ from __future__ import annotations
 import difflib
 import os
 import re
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from functools import cached_property, partial
@@ -57,7 +58,7 @@ from assay.data.structure.annotators import of_one
 from assay.data.structure.cells import shared_key
 from assay.data.structure.finder import find_structure
 from assay.data.structure.readings import MOST_READINGS, UnclearTableError, of_several, readings_of, unclear
-from assay.data.structure.role_names import called, loose_criteria, plain_name
+from assay.data.structure.role_names import called, called_people, human_names, is_human, loose_criteria, plain_name
 from assay.data.structure.roles import IGNORED, PLACE, ROWS, Choice, Doubt, Layout, Role, Stated, Structure
 from assay.data.structure.sides import PAIR_OF
 from assay.data.values import infer_scale, points_note, valid_as_written, words_of
@@ -442,9 +443,13 @@ def rows_of(path: Path, settings: ReadSettings) -> Rows:
     if chosen.name in SCORES and settings.format == "auto" and settings.names_roles:
         chosen = FORMATS["table"]
     if chosen.name == "table" and path.is_dir() and not is_dataset(path):
+        kinds = [one.suffix for one in path.iterdir() if one.suffix.lower() in (*TEXTS, *SPREADSHEETS)]
+        files = "a file in it"
+        if len(kinds) > 1:
+            files = f"files in it, such as {path / ('*' + Counter(kinds).most_common(1)[0][0])}"
         raise DataError(
             f"the folder '{path}' contains no study.yaml, no {tables.HUMANS} and no Parquet or Arrow files; "
-            "name a file in it"
+            f"name {files}"
         )
     rows = chosen.rows(path, settings.own_item(), settings)
     places = chosen.name == "arena"
@@ -869,6 +874,7 @@ def _named_by_files(parts: list[Rows], sources: Sequence[Rows], settings: ReadSe
     for k, (part, own) in enumerate(zip(parts, names, strict=True)):
         usual = ["label", *(["questions"] if alike else [])]
         unnamed = all(any(called(plain_name(name), role) for role in usual) for name in own) or {*own} in criteria
+        unnamed |= alike and len(own) == 1 and not _is_name(own[0]) and not any(map(_is_criterion, files))
         others = pl.concat([one for i, one in enumerate(items) if i != k])
         wide = set(own) <= {*sources[k].labels.columns} - people and len(set(files)) == len(files)
         if unnamed and wide and "criterion" not in part.labels.columns and items[k].is_in(others.implode()).any():
@@ -881,6 +887,15 @@ def _named_by_files(parts: list[Rows], sources: Sequence[Rows], settings: ReadSe
             part = replace(part, labels=labels, reading=part.reading.add_notes("the criterion is named by the sheet"))
         made.append(part)
     return made
+
+
+def _is_name(column: str) -> bool:
+    """Whether a column is called as an annotator or a model is."""
+    return is_human(column) or bool(called_people(plain_name(column)) or model_names([column]) or human_names([column]))
+
+
+def _is_criterion(file: str) -> bool:
+    return called(plain_name(file), "questions") or called(plain_name(file), "criterion")
 
 
 def _with_first_ids(parts: list[Rows], item: str, match: Match) -> list[Rows]:
