@@ -377,7 +377,7 @@ def test_a_session_of_reading_is_asked_about(tmp_path):
         for p in range(20) for reader in ("R1", "R2", "R3") for session in (1, 2)
     ]  # fmt: skip
     frame = pl.DataFrame(rows, schema=["patient_id", "reader", "session", "birads"], orient="row")
-    with pytest.raises(DataError, match="'session' can number repeated answers, or versions of the item"):
+    with pytest.raises(UnclearTableError, match="'session' can number repeated answers, or versions of the item"):
         assay.read(frame)
     again = assay.read(frame, item="patient_id", annotator="reader", label="birads", repeat="session")
     assert again.n_items == 20
