@@ -282,7 +282,7 @@ def test_refusal_does_not_advise_an_option_that_is_given():
     items = labels.items.with_columns(pair=pl.int_range(pl.len()) // 2)
     with pytest.raises(DesignError) as refused:
         estimated(dataclasses.replace(labels, items=items), clusters="pair")
-    assert "; or describe the sampling with probabilities=... or strata=...; or use" in str(refused.value)
+    assert "; or describe the sampling with probabilities=...; or use" in str(refused.value)
 
 
 @pytest.mark.parametrize(
@@ -558,7 +558,7 @@ def test_skewed_unbounded_mean_has_caution(target, bounds, n, said):
     # One 10 among nine 0: p = .1, skewness (1 − 2p) / √(p (1 − p)) = .8 / .3.
     words = (
         f"the labels are skewed (skewness 2.7) and unbounded: a 95% interval from {n} labelled items covers about 90%; "
-        "label more items, or estimate the mean of the logarithms.",
+        "label more items.",
     )
     assert _skew_caution(checks, target) == (words if said else ())
     for other in (-checks.y, checks.y / 1000):  # in units of a thousand it is as skewed
@@ -569,6 +569,28 @@ def test_skewed_unbounded_mean_has_caution(target, bounds, n, said):
         assert _skew_caution(checks, target) == ()
     checks.y = np.r_[np.zeros(8), 10.0, 10.0]  # .6 / .4 = 1.5
     assert _skew_caution(checks, target) == ()
+
+
+@pytest.mark.parametrize(
+    ("label", "remedy"),
+    [
+        (lambda rare: np.where(rare, 0.9, 0.1), ", or read shares with their bounds, scale='interval:0-1'"),
+        (lambda rare: np.where(rare, 90.0, 1.0), ", or estimate the mean of the logarithms."),
+        (lambda rare: np.where(rare, 90.0, 0.0), "; label more items."),  # zeros have no logarithm
+        (lambda rare: np.where(rare, 1.0, 90.0), "; label more items."),  # nor does it help if small ones are rare
+    ],
+)
+def test_remedy_of_skewed_labels_can_be_applied(label, remedy):
+    rare = np.arange(180) % 10 == 0
+    rows = [(f"i{k}", "judge", float(one)) for k, one in enumerate(label(rare))]
+    rows += [(f"i{k}", "ann", float(one)) for k, one in enumerate(label(np.roll(rare, 1))) if k % 4 in (0, 1)]
+    frame = pl.DataFrame(rows, schema=["item", "annotator", "label"], orient="row")
+    found = assay.estimate(assay.read(frame, judges=["judge"], scale="interval"), "judge", sampling="trust")
+    (caution,) = [one for one in found.cautions if "skewed" in one]
+    assert remedy in caution
+    if "interval:0-1" in remedy:
+        bounded = assay.read(frame, judges=["judge"], scale="interval:0-1")
+        assert "skewed" not in " ".join(assay.estimate(bounded, "judge", sampling="trust").cautions)
 
 
 # -- sentences ---------------------------------------------------------------------------------------------

@@ -161,6 +161,34 @@ def test_labelled_items_of_few_of_many_documents_are_not_a_random_sample() -> No
     assert assay.estimate(few_documents(6), "gpt", clusters="document").cautions == ()
 
 
+def test_whole_documents_in_strata_are_not_a_random_sample() -> None:
+    """Eight of 50 documents of 20 items, two in each of four strata: the interval covers .62 of studies. The advice is
+    without strata, with which clusters and probabilities are not possible; the same number of scattered items passes.
+    """
+    rng, n = np.random.default_rng(3), 1000
+    document, names = np.arange(n) // 20, [f"x{i}" for i in rng.permutation(n)]
+    chosen = np.isin(document, np.concatenate([rng.choice(np.arange(h, 50, 4), 2, replace=False) for h in range(4)]))
+    scattered = np.isin(np.arange(n), np.concatenate([
+        rng.choice(np.flatnonzero(document % 4 == h), 40, replace=False) for h in range(4)
+    ]))  # fmt: skip
+    truth = rng.random(n) < 0.3
+    judged = np.where(rng.random(n) < 0.8, truth, ~truth)
+
+    def labels(labelled: Any) -> assay.Annotations:
+        rows = [(name, "gpt", "ny"[int(one)]) for name, one in zip(names, judged, strict=True)]
+        rows += [(names[i], "ann", "ny"[int(truth[i])]) for i in np.flatnonzero(labelled)]
+        items = {"item": names, "document": [f"d{k}" for k in document], "part": ["abcd"[k % 4] for k in document]}
+        frame = pl.DataFrame(rows, schema=["item", "annotator", "label"], orient="row")
+        return assay.read(frame, items=pl.DataFrame(items), judges=["gpt"], scale="nominal:n,y")
+
+    with pytest.raises(DesignError) as error:
+        assay.estimate(labels(chosen), "gpt", strata="part")
+    assert "they have 8 of 50 values of 'document', and a random sample about 49" in str(error.value)
+    assert "or describe the sampling with probabilities=... or clusters=... instead of strata; " in str(error.value)
+    assert assay.estimate(labels(chosen), "gpt", clusters="document").cautions == ()
+    assert assay.estimate(labels(scattered), "gpt", strata="part").cautions == ()
+
+
 def test_items_of_documents_in_strata_have_a_caution() -> None:
     """Items sampled in strata, of documents whose items are dependent: the interval of a mean covers .75."""
     labels = few_documents(0)

@@ -405,6 +405,28 @@ def test_monitor_cautions_about_consecutive_labels_that_are_alike():
     assert caution.endswith("Name the column of what they share, such as a document, with clusters=... (--clusters).")
 
 
+def test_monitor_cautions_about_documents_longer_than_the_baseline():
+    """An unchanged judge, documents of 300 labels: an alarm in .93 of studies, after one or two documents."""
+    found = assay.monitor(stream(2, 3000, documents=300), baseline=300, order="time")
+    assert found.alarm < 600
+    (caution,) = found.cautions
+    assert caution.startswith("3,000 items share 10 values of “document”; design effect")
+
+
+def test_monitor_has_no_caution_about_documents_within_which_a_judge_fails_for_a_while():
+    """Documents before the change are independent; the failure ends, so that documents of it are alike."""
+    failed = stream(4, 4000, shift=0.4, at=1500).labels.filter(pl.col("annotator") == "judge")
+    usual = stream(5, 4000).labels.filter(pl.col("annotator") == "judge")
+    rows = pl.concat([failed[:2100], usual[2100:]])
+    items = pl.DataFrame(
+        {"item": rows["item"], "time": np.arange(4000), "document": [f"d{i // 10}" for i in range(4000)]}
+    )
+    table = assay.Annotations.from_frame(rows, judges=["judge"], scale="0-1", items=items)
+    found = assay.monitor(table, baseline=1000, order="time")
+    assert found.alarm is not None
+    assert found.cautions == ()
+
+
 def test_monitor_has_no_caution_about_groups_without_an_effect_or_about_a_change():
     for labels in (stream(3, 1500), stream(4, 3000, shift=0.3, at=2000)):
         items = labels.items.with_columns(document=pl.format("d{}", pl.arange(labels.n_items) // 10))

@@ -648,11 +648,11 @@ def _check_groups(checks: SpotChecks, code: Ints, name: str) -> list[SamplingChe
 
     Whether items of `LEAST_GROUPS` groups depend on one another is measured, but not of fewer.
     """
-    even = checks.stratum is None and (checks.weight == checks.weight[0]).all()
+    even = checks.stratum is not None or (checks.weight == checks.weight[0]).all()
     number, all_of = len(np.unique(code[checks.position])), int(code.max()) + 1
     if checks.cluster is not None or not even or number >= LEAST_GROUPS:
         return []
-    expected, p = groups_without(code, checks.n, all_of - number)
+    expected, p = groups_without(code, checks.position, checks.stratum)
     text = f"they have {number:,} of {all_of:,} values of '{name}', and a random sample about {expected:,.0f}"
     return [SamplingCheck(2 * p, text)]
 

@@ -29,9 +29,6 @@ ITEMS_A_COLUMN = 10
 LEAST_CLUSTERS = 6
 """Least clusters with labelled items for an interval."""
 
-FEW_CLUSTERS = 20
-"""With fewer clusters a caution is printed: 95% intervals cover .91 to .95 of a level that three of twelve have."""
-
 FEW_FREE = 15
 """With fewer degrees of freedom an interval is at least that of equal variances: four labelled items of a level often
 have one label, and then no variance. Of intervals of a level with 2, 4, 6 and 10 of 60 labelled items, .07, .17, .13

@@ -35,7 +35,6 @@ from assay.estimates.checked import (
     sampling_checks,
 )
 from assay.estimates.coefficients import (
-    FEW_CLUSTERS,
     LEAST_CLUSTERS,
     Regressors,
     coefficient_errors,
@@ -51,7 +50,7 @@ from assay.estimation.result import Exclusion, Result, Run, choice_caution, fing
 from assay.estimation.statistic import Bools, Floats, Ints
 from assay.reporting import pictures
 from assay.reporting.tables import decimals, p_value
-from assay.statistics.clusters import dependence, grouped_items
+from assay.statistics.clusters import FEW_CLUSTERS, dependence, grouped_items
 from assay.statistics.guard import Guard
 from assay.statistics.rogan_gladen import true_shares
 from assay.statistics.words import INSTEAD_OF_STRATA, dependence_cautions, dependent_items
@@ -584,8 +583,10 @@ def _choose_estimator(checks: SpotChecks, settings: EstimateSettings) -> tuple[s
     if settings.gold is not None and settings.estimator == "auto":
         return "rogan-gladen", (f"{lead}, so the judge's error rates on them correct its labels of the other items.",)
     described = [f"{name}=..." for name in ("probabilities", "strata", "clusters") if getattr(settings, name) is None]
-    named = " or ".join([*filter(None, [", ".join(described[:-1])]), *described[-1:]])
-    as_it_is = f"or describe the sampling with {named}; " if described else ""
+    apart = [one for one in described if len(described) == 3 or one != "strata=..."]
+    instead = " instead of strata" if settings.strata is not None else ""
+    named = " or ".join([*filter(None, [", ".join(apart[:-1])]), *apart[-1:]])
+    as_it_is = f"or describe the sampling with {named}{instead}; " if apart else ""
     raise DesignError(
         f"{lead} (p < {REFUSED:g}). Human labels of them cannot correct the other items. Draw a random sample of items "
         f"for humans; {as_it_is}or use sampling='trust'",
@@ -929,11 +930,12 @@ def _skew_caution(checks: SpotChecks, target: str) -> tuple[str, ...]:
     skewness = float((off**3).mean()) / spread**3 if spread > 0 else 0.0
     if abs(skewness) < SKEWED:
         return ()
-    is_share = checks.y.min() >= 0 and checks.y.max() <= 1
-    remedy = "read them with scale='interval:0-1'" if is_share else "estimate the mean of the logarithms"
+    remedy = ", or estimate the mean of the logarithms" if skewness > 0 and checks.y.min() > 0 else ""
+    if checks.y.min() >= 0 and checks.y.max() <= 1:
+        remedy = ", or read shares with their bounds, scale='interval:0-1' (--scale interval:0-1)"
     return (
         f"the labels are skewed (skewness {decimals(skewness, 1)}) and unbounded: a 95% interval from {checks.n} "
-        f"labelled items covers about 90%; label more items, or {remedy}.",
+        f"labelled items covers about 90%; label more items{remedy}.",
     )
 
 

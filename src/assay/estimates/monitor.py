@@ -30,7 +30,7 @@ from assay.estimation.options import Settings, option, question
 from assay.estimation.result import Result, Run, fingerprint_with
 from assay.estimation.statistic import Floats, Ints
 from assay.reporting import pictures
-from assay.statistics.words import consecutive_cautions, dependence_cautions
+from assay.statistics.words import ordered_cautions
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -255,7 +255,8 @@ def monitor(labels: Annotations | Chunks, settings: MonitorSettings) -> Monitor:
     first = _base_estimate(base, settings, low, span)
     run = Run(
         "monitor", settings, stream.data, {"observations": len(observations), "judge": judge},
-        cautions=_dependent(labels, stream, start + (len(x) if ends is None else ends[0]), settings.order),
+        cautions=_dependent(labels, stream, start + (len(x) if ends is None else ends[0]),
+                            start + (len(x) if since is None else since), settings.order),
     )  # fmt: skip
     at = [None if i is None else stream.place(start + i) for i in (alarm, since)]
     return Monitor(
@@ -565,11 +566,7 @@ def _order_column(table: Annotations, settings: MonitorSettings) -> pl.DataFrame
     return column
 
 
-def _dependent(labels: Annotations, stream: _Stream, n: int, order: str | None) -> tuple[str, ...]:
-    """A caution if observations before the change depend on one another within documents that are not clusters."""
-    if stream.unit != "label":
-        return ()
-    part, before = np.full(labels.n_items, np.nan), stream.values[:n]
-    part[stream.item[:n]] = before - before.mean()
+def _dependent(labels: Annotations, stream: _Stream, n: int, since: int, order: str | None) -> tuple[str, ...]:
+    """A caution if observations depend on one another within documents that are not clusters."""
     skip = () if order is None else (labels.column_name(order),)
-    return dependence_cautions([part], labels, skip) or consecutive_cautions(before)
+    return ordered_cautions(stream.values, stream.item, n, since, labels, skip) if stream.unit == "label" else ()

@@ -441,7 +441,7 @@ LEAST_WINS = 0.1
 def dependent_votes(
     found: Sequence[Board], polled: Sequence[Poll], settings: RatingSettings, labels: Annotations
 ) -> tuple[str, ...]:
-    """Return a caution if votes of one document, or of one annotator with items of their own, are dependent."""
+    """Return a caution if votes of one document, or of one annotator with separate items, are dependent."""
     for board, poll in zip(found, polled, strict=True):
         if board.reason is not None or board.group is not None:
             continue

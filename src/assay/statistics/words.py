@@ -6,15 +6,27 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
+import polars as pl
 
 from assay.data.annotations import Annotations
 from assay.errors import counted
-from assay.estimation.statistic import Floats
+from assay.estimation.statistic import Floats, Ints
 from assay.reporting.tables import decimals, number
-from assay.statistics.clusters import FEW_CLUSTERS, LARGE_EFFECT, consecutive_effect, dependence, item_columns
+from assay.statistics.clusters import (
+    CHANCE,
+    FEW_CLUSTERS,
+    LARGE_EFFECT,
+    consecutive_effect,
+    dependence,
+    groups_of,
+    item_columns,
+)
 
 INSTEAD_OF_STRATA = "Clusters are not possible with strata: use probabilities=... (--probabilities) in their place."
 """The remedy if items of documents that were sampled in strata are dependent."""
+
+SECOND_LOOK = 0.01
+"""Level at which documents on both sides of a change are tested, in addition to the tests of labels before it."""
 
 
 def document_effect(effect: Any, option: str = "clusters") -> str:
@@ -43,7 +55,11 @@ def dependent_items(effect: Any, option: str = "clusters") -> str:
 
 
 def dependence_cautions(
-    parts: Sequence[Floats], labels: Annotations, left_out: Sequence[str] = (), option: str = "clusters"
+    parts: Sequence[Floats],
+    labels: Annotations,
+    left_out: Sequence[str] = (),
+    option: str = "clusters",
+    level: float = CHANCE,
 ) -> tuple[str, ...]:
     """Return a caution if items of one document are dependent, but the estimates assume that they are independent.
 
@@ -55,10 +71,12 @@ def dependence_cautions(
         Columns that are no groups, such as the text.
     option : str
         The option that names the column.
+    level : float
+        Of the test of the effect.
     """
     if not len(parts):
         return ()
-    effect = dependence(np.stack(parts), item_columns(labels), (*left_out, *labels.reading.left_out))
+    effect = dependence(np.stack(parts), item_columns(labels), (*left_out, *labels.reading.left_out), level)
     return () if effect is None else (dependent_items(effect, option),)
 
 
@@ -70,6 +88,35 @@ def pilot_documents(effect: Any) -> str:
         f"If items are sampled as in the pilot, about {decimals(effect.design, 1)} times as many are required (design "
         "effect), and the estimate requires clusters=... (--clusters)."
     )
+
+
+def ordered_cautions(
+    values: Floats, item: Ints, n: int, since: int, labels: Annotations, left_out: Sequence[str] = ()
+) -> tuple[str, ...]:
+    """Return a caution if labels in an order depend on one another within documents, or consecutive ones are alike.
+
+    Labels before a change are examined. Documents of which fewer than `LEAST_GROUPS` come before it, so that their
+    effect cannot be estimated there, are examined on both sides of it: long documents can be the change themselves.
+
+    Parameters
+    ----------
+    values : (labels,) float
+    item : (labels,) int
+        The item of each.
+    n : int
+        Labels that are before the change with certainty.
+    since : int
+        The estimated change; the number of labels without one.
+    """
+    parts = np.full((2, labels.n_items), np.nan)
+    for part, pieces in zip(parts, ([values[:n]], np.split(values, [since])), strict=True):
+        apart = np.concatenate([one - one.mean() for one in pieces if len(one)])
+        part[item[: len(apart)]] = apart
+    found = dependence_cautions([parts[0]], labels, left_out)
+    if not found and since < len(values):
+        examined = groups_of(item_columns(labels).filter(pl.Series(~np.isnan(parts[0]))), left_out)
+        found = dependence_cautions([parts[1]], labels, (*left_out, *examined), level=SECOND_LOOK)
+    return found or consecutive_cautions(values[:n])
 
 
 def consecutive_cautions(values: Floats) -> tuple[str, ...]:
