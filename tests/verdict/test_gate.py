@@ -432,18 +432,21 @@ def test_example_policy_passes():
 
 # -- each check by hand --------------------------------------------------------------------------------
 
+LIKELY = " with 80% probability, if the estimate is true."
+
 
 @pytest.mark.parametrize(
     ("one", "most", "status", "words", "advice"),
     [
         ((0.01, -0.1, 0.1), 0.1, "pass", "+0.01 [-0.10, 0.10], allowed ±0.1", ""),
-        ((0.01, -0.09, 0.11), 0.1, "undecided", "+0.01 [-0.09, 0.11], allowed ±0.1", 50),  # 40 (.1 / .09)²
-        ((-0.01, -0.11, 0.09), 0.1, "undecided", "-0.01 [-0.11, 0.09], allowed ±0.1", 50),
-        ((0.1, 0.05, 0.15), 0.1, "undecided", "+0.10 [0.05, 0.15], allowed ±0.1", 1000),  # room is a tenth of it
+        ((0.01, -0.09, 0.11), 0.1, "undecided", "+0.01 [-0.09, 0.11], allowed ±0.1", 101),  # 40 (1.4294 · .1 / .09)²
+        ((-0.01, -0.11, 0.09), 0.1, "undecided", "-0.01 [-0.11, 0.09], allowed ±0.1", 101),
+        ((0.1, 0.05, 0.15), 0.1, "undecided", "+0.10 [0.05, 0.15], allowed ±0.1", 4000),  # at most a hundred times
+        ((0.12, 0.05, 0.19), 0.1, "undecided", "+0.12 [0.05, 0.19], allowed ±0.1", 1002),  # beyond: to fail
         ((0.3, 0.11, 0.49), 0.1, "fail", "+0.30 [0.11, 0.49], allowed ±0.1", ""),
-        ((0.3, 0.1, 0.5), 0.1, "undecided", "+0.30 [0.10, 0.50], allowed ±0.1", 16_000),
+        ((0.3, 0.1, 0.5), 0.1, "undecided", "+0.30 [0.10, 0.50], allowed ±0.1", 82),
         ((-0.3, -0.49, -0.11), 0.1, "fail", "-0.30 [-0.49, -0.11], allowed ±0.1", ""),
-        ((0.099, 0.0985, 0.1005), 0.1, "undecided", "+0.10 [0.10, 0.10], allowed ±0.1", 41),
+        ((0.099, 0.0985, 0.1005), 0.1, "undecided", "+0.10 [0.10, 0.10], allowed ±0.1", 82),
     ],
 )  # fmt: skip
 def test_drift_check_status_and_advice(monkeypatch, one, most, status, words, advice):
@@ -455,7 +458,7 @@ def test_drift_check_status_and_advice(monkeypatch, one, most, status, words, ad
     found = gate._drift_check(policy, NUMBERS, Path(), SimpleNamespace(before=None))
     assert (found.name, found.status, found.n) == ("drift", status, 40)
     assert found.words.replace("−", "-") == f"change {words}."
-    assert found.advice == (f"About {advice:,} anchor items are needed for a conclusive check." if advice else "")
+    assert found.advice == (f"With about {advice:,} anchor items the check is conclusive{LIKELY}" if advice else "")
     line.reason = "no anchors"
     silent = gate._drift_check(policy, NUMBERS, Path(), SimpleNamespace(before=None))
     assert (silent.status, silent.words, silent.advice) == ("undecided", "no anchors.", "")
@@ -467,15 +470,23 @@ def test_drift_check_status_and_advice(monkeypatch, one, most, status, words, ad
         ((0.8, 0.7, 0.9), {"at_least": 0.7}, "pass", ""),
         ((0.8, 0.7, 0.9), {"at_most": 0.9}, "pass", ""),
         ((0.8, 0.7, 0.9), {"most_half_width": 0.101}, "pass", ""),
-        ((0.8, 0.7, 0.9), {"at_least": 0.755}, "undecided", "394 more human-labelled items are"),
-        ((0.8, 0.7, 0.9), {"at_most": 0.86}, "undecided", "178 more human-labelled items are"),
-        ((0.8, 0.7, 0.9), {"most_half_width": 0.06}, "undecided", "178 more human-labelled items are"),
-        ((0.8, 0.7, 0.9), {"at_least": 0.78}, "undecided",
-         "A conclusive check needs more human-labelled items than the table has items."),
-        ((0.8, 0.7, 0.9), {"at_least": 0.9}, "undecided", "1 more human-labelled item is"),
+        ((0.8, 0.7, 0.9), {"at_least": 0.7294}, "undecided",
+         f"With about 310 more human-labelled items the check is conclusive{LIKELY}"),
+        ((0.8, 0.7, 0.9), {"at_least": 0.73, "at_most": 0.88}, "undecided",
+         f"With about 317 more human-labelled items the check is conclusive{LIKELY}"),
+        ((0.8, 0.7, 0.9), {"most_half_width": 0.06}, "undecided",
+         "With about 178 more human-labelled items the check is conclusive."),
+        ((0.8, 0.7, 0.9), {"at_least": 0.75, "most_half_width": 0.2}, "undecided",
+         "A check that is conclusive with 80% probability requires more human-labelled items than the table has "
+         "items."),
+        ((0.8, 0.7, 0.9), {"most_half_width": 0.04}, "undecided",
+         "A conclusive check requires more human-labelled items than the table has items."),
+        ((0.8, 0.7, 0.9), {"at_least": 0.9}, "undecided",
+         f"With about 105 more human-labelled items the check is conclusive{LIKELY}"),
         ((0.8, 0.7, 0.9), {"at_least": 0.91}, "fail", ""),
         ((0.8, 0.7, 0.9), {"at_most": 0.69}, "fail", ""),
-        ((0.8, 0.7, 0.9), {"at_most": 0.7}, "undecided", "1 more human-labelled item is"),
+        ((0.8, 0.7, 0.9), {"at_most": 0.7}, "undecided",
+         f"With about 105 more human-labelled items the check is conclusive{LIKELY}"),
         ((0.8, 0.7, 0.9), {"at_least": 0.6, "at_most": 0.95, "most_half_width": 0.2}, "pass", ""),
     ],
 )  # fmt: skip
@@ -485,8 +496,7 @@ def test_estimate_check_status_and_advice(monkeypatch, one, bounds, status, advi
     made = SimpleNamespace(lines=[line], contrasts=(), target="mean", cautions=())
     monkeypatch.setattr(gate, "estimate", lambda *_, **__: made)
     (found,) = gate._estimate_checks(bounds, "estimate 1", {"judge": "m"}, None)
-    more = f"About {advice} needed for a conclusive check." if advice[:1].isdigit() else advice
-    assert (found.status, found.advice, found.n) == (status, more, 100)
+    assert (found.status, found.advice, found.n) == (status, advice, 100)
     bound_words = {"at_least": "at least", "at_most": "at most", "most_half_width": "a half-width of at most"}
     wants = " and ".join(f"{bound_words[name]} {bound:g}" for name, bound in bounds.items())
     assert found.words == f"mean 0.800 [0.700, 0.900]; required: {wants}."

@@ -18,6 +18,7 @@ from typing import Any, ClassVar, Literal
 from xml.sax.saxutils import escape, quoteattr
 
 import polars as pl
+from scipy.special import ndtri
 
 from assay.data.annotations import Annotations
 from assay.errors import AssayError, DesignError, listing, nearest_name, unknown
@@ -38,6 +39,12 @@ Status = Literal["pass", "fail", "undecided", "error"]
 
 EXIT: Mapping[Status, int] = {"pass": 0, "fail": 1, "undecided": 2, "error": 3}
 """The exit status of each result."""
+
+POWER = 0.8
+"""Probability with which a check of the advised size is conclusive, if the estimate is the true value."""
+
+LIKELY = float(1 + ndtri(POWER) / ndtri(0.975))
+"""Half-widths of a 95% interval between the true value and a bound at which a check is conclusive with `POWER`."""
 
 NO_VERDICT = (
     "The policy has no [verdict], so the judge is not tested against the annotators; a judge that ignores the items "
@@ -439,12 +446,9 @@ def _drift_check(policy: Mapping[str, Any], labels: Annotations, folder: Path, s
         else "fail" if one.low > most or one.high < -most
         else "undecided"
     )  # fmt: skip
-    half = (one.high - one.low) / 2
     advice = ""
     if status == "undecided":
-        # The width is inversely proportional to the root of the number of anchor items.
-        room = max(most - abs(one.estimate), 0.1 * most)
-        needed = math.ceil(found.n[JUDGE] * (half / room) ** 2)
+        needed = _Bounds("", -most, most, None).needed(one, found.n[JUDGE])
         advice = words.more_anchors(max(needed, found.n[JUDGE] + 1))
     said = " ".join([words.drift_check(one, most), *(f"Caution: {caution}" for caution in found.cautions)])
     return GateCheck("drift", status, said, advice, one, found.n[JUDGE])
@@ -558,12 +562,19 @@ class _Bounds:
         known = (("at least", self.low), ("at most", self.high), ("a half-width of at most", self.most))
         return [(what, bound) for what, bound in known if bound is not None]
 
+    def open(self, one: Estimate) -> list[float]:
+        """The distances of an estimate from the bounds within its interval."""
+        bounds = [bound for bound in (self.low, self.high) if bound is not None]
+        return [abs(one.estimate - bound) for bound in bounds if one.low <= bound <= one.high]
+
     def needed(self, one: Estimate, n: int) -> int:
-        """Human-labelled items for which an undecided estimate of n would be conclusive."""
-        off = [abs(one.estimate - bound) for bound in (self.low, self.high) if bound is not None]
-        room = min([*off, *([] if self.most is None else [self.most])])
+        """Items for which a check that is undecided with n is conclusive with `POWER`, if the estimate is true.
+
+        The width is inversely proportional to the root of the number of items.
+        """
         half = _half(one)
-        return math.ceil(n * (half / max(room, half / 10)) ** 2)
+        rooms = [off / LIKELY for off in self.open(one)] + ([] if self.most is None else [self.most])
+        return math.ceil(n * (half / max(min(rooms), half / 10)) ** 2)
 
 
 def _half(one: Estimate) -> float:
@@ -581,7 +592,7 @@ def _bound_check(
     advice = ""
     if status == "undecided":
         needed = bounds.needed(one, n)
-        advice = words.more_labels(max(needed - n, 1) if needed <= n_all else None)
+        advice = words.more_labels(max(needed - n, 1) if needed <= n_all else None, likely=bool(bounds.open(one)))
     about = f"share of “{quantity}”" if shares else quantity
     what = f"difference in {about}" if bounds.prefix else about
     return GateCheck(name, status, words.estimate_check(what, one, bounds.words()), advice, one, n, quantity)

@@ -455,8 +455,8 @@ def drift_check(one: Estimate, most: float) -> str:
 
 
 def more_anchors(n: int) -> str:
-    """How many anchor items would settle the check."""
-    return f"About {n:,} anchor items are needed for a conclusive check."
+    """How many anchor items are likely to settle the check."""
+    return f"With about {n:,} anchor items the check is conclusive with 80% probability, if the estimate is true."
 
 
 def verdict_check(test: AltTest) -> str:
@@ -472,12 +472,16 @@ def estimate_check(quantity: str, one: Estimate, bounds: Iterable[tuple[str, flo
     return f"{quantity} {estimated(one.estimate, one.low, one.high, digits)}; required: {required}."
 
 
-def more_labels(n: int | None) -> str:
-    """How many more human-labelled items would settle the check; None if more than there are items."""
+def more_labels(n: int | None, *, likely: bool) -> str:
+    """How many more human-labelled items settle the check, if only a width is undecided, or are likely to settle it.
+
+    None if more than there are items.
+    """
     if n is None:
-        return "A conclusive check needs more human-labelled items than the table has items."
-    verb = "is" if n == 1 else "are"
-    return f"About {counted(n, 'more human-labelled item')} {verb} needed for a conclusive check."
+        what = "A check that is conclusive with 80% probability" if likely else "A conclusive check"
+        return f"{what} requires more human-labelled items than the table has items."
+    more = f"about {counted(n, 'more human-labelled item')} the check is conclusive"
+    return f"With {more}{' with 80% probability, if the estimate is true' if likely else ''}."
 
 
 # -- the validation of the verdict -------------------------------------------------------------------------
