@@ -1021,7 +1021,7 @@ def test_pairs_that_one_way_connects_have_no_residual():
 
 
 def votes_of_users(seed: int, taste: float, groups: int = 5, name: str = "user", n: int = 100) -> assay.Annotations:
-    """Votes on three equal systems, all pairs of a question, whose voters or documents have a taste of their own."""
+    """Votes on three equal systems, all pairs of a question, whose voters or documents have different tastes."""
     rng = np.random.default_rng([19, seed])
     of = rng.integers(groups, size=n)
     likes = rng.normal(0, taste, (groups, 3))

@@ -681,9 +681,11 @@ def test_one_seed_gives_the_same_draws():
 @pytest.mark.slow
 def test_sampler_tells_its_progress_and_stops_at_any_number_of_draws():
     pytest.importorskip("numpyro")
-    told = []
-    found = hundred_draws(130, progress=lambda what, done, n: told.append((what, done, n)))
-    assert [one for one in told if one[0] == "sampling"] == [("sampling", min(50 * n, 360), 360) for n in range(1, 9)]
+    reported = []
+    found = hundred_draws(130, progress=lambda what, done, n: reported.append((what, done, n)))
+    assert [one for one in reported if one[0] == "sampling"] == [
+        ("sampling", min(50 * n, 360), 360) for n in range(1, 9)
+    ]
     few, many = (one.severity.replicates.reshape(2, n, -1) for one, n in ((first_hundred_draws(), 100), (found, 130)))
     np.testing.assert_allclose(few, many[:, :100], rtol=1e-12)
 
