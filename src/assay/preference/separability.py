@@ -600,11 +600,9 @@ class _OutputSimilarities:
         return self._span(replace(self, span="none").frame()) if self.span == "study" else None
 
     def exchanged(self, first: str, second: str, seed: int) -> Floats:
-        """Separability of each item of a pair, with its outputs exchanged at random: (items, `EXCHANGES`)."""
+        """Separability of each item of a pair, with its outputs exchanged at random, unscaled: (items, `EXCHANGES`)."""
         a, b = (self.systems.index(name) for name in (first, second))
         rng, found = np.random.default_rng([seed, a, b]), []
-        limits = self.limits()
-        scale = 1.0 if limits is None else limits[1] - limits[0]
         for s, w in zip(self.scores, self.owner, strict=True):
             mine = np.flatnonzero((w == a) | (w == b))
             n, k = len(mine), int((w[mine] == a).sum())
@@ -615,7 +613,7 @@ class _OutputSimilarities:
             to = here @ part
             own = (to * here).sum(axis=1) / (k * (k - 1))
             other = (~here @ part * ~here).sum(axis=1) / ((n - k) * (n - k - 1))
-            found.append((np.maximum(own, other) - (to * ~here).sum(axis=1) / (k * (n - k))) / scale)
+            found.append(np.maximum(own, other) - (to * ~here).sum(axis=1) / (k * (n - k)))
         return np.stack(found)
 
     def drawn(
@@ -677,14 +675,14 @@ def _rows(
     """Mean separability of each pair, over all items and for each value of a column, and the interval method."""
     group = items["group"] if settings.by is not None else None
     codes = None if settings.clusters is None else pl.Series(cluster_codes(labels, settings.clusters))
-    rows, means = [], []
+    rows, means, limits = [], [], similarities.limits()
+    width = 1.0 if limits is None else limits[1] - limits[0]
     for first, second in items.select("first", "second").unique(maintain_order=True).rows():
         is_pair = ((items["first"] == first) & (items["second"] == second)).to_numpy()
-        exchanged = np.full((len(items), EXCHANGES), np.nan)
-        exchanged[is_pair] = similarities.exchanged(first, second, settings.seed)
+        exchanged = similarities.exchanged(first, second, settings.seed) / width
         for one in (None, *([] if group is None else natural(group.filter(pl.Series(is_pair)).unique().drop_nulls()))):
             here = is_pair if one is None else is_pair & (group == one).to_numpy()
-            mine, chance = items.filter(pl.Series(here)), exchanged[here].mean(axis=0)
+            mine, chance = items.filter(pl.Series(here)), exchanged[here[is_pair]].mean(axis=0)
             means.append(_mean_separability(mine, labels, codes, settings))
             found = means[-1][0]
             rows.append({"first": first, "second": second, "group": one, **found.row(), "n": mine.height,
