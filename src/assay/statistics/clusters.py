@@ -197,7 +197,7 @@ def dependence(
     return max(found, key=lambda effect: effect.design, default=None)
 
 
-def consecutive_effect(values: Floats) -> DocumentEffect | None:
+def consecutive_effect(values: Floats, level: float = CHANCE) -> DocumentEffect | None:
     """Return the effect of batches of consecutive labels, if it is large and not one of chance; else None.
 
     Parameters
@@ -207,7 +207,9 @@ def consecutive_effect(values: Floats) -> DocumentEffect | None:
     """
     sizes = [size for size in BATCHES if len(values) >= LEAST_GROUPS * size]
     part = values - values.mean() if sizes else values
-    best = largest_effect([DocumentEffect.of(part, np.arange(len(part)) // size, "") for size in sizes], len(sizes))
+    best = largest_effect(
+        [DocumentEffect.of(part, np.arange(len(part)) // size, "") for size in sizes], len(sizes), level
+    )
     return best if best is not None and best.design >= LARGE_EFFECT else None
 
 

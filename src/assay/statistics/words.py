@@ -25,6 +25,9 @@ from assay.statistics.clusters import (
 INSTEAD_OF_STRATA = "Clusters are not possible with strata: use probabilities=... (--probabilities) in their place."
 """The remedy if items of documents that were sampled in strata are dependent."""
 
+EACH = CHANCE / 2
+"""Level of the test of documents, and of the one of consecutive labels."""
+
 SECOND_LOOK = 0.01
 """Level at which documents on both sides of a change are tested, in addition to the tests of labels before it."""
 
@@ -112,7 +115,7 @@ def ordered_cautions(
     for part, pieces in zip(parts, ([values[:n]], np.split(values, [since])), strict=True):
         apart = np.concatenate([one - one.mean() for one in pieces if len(one)])
         part[item[: len(apart)]] = apart
-    found = dependence_cautions([parts[0]], labels, left_out)
+    found = dependence_cautions([parts[0]], labels, left_out, level=EACH)
     if not found and since < len(values):
         examined = groups_of(item_columns(labels).filter(pl.Series(~np.isnan(parts[0]))), left_out)
         found = dependence_cautions([parts[1]], labels, (*left_out, *examined), level=SECOND_LOOK)
@@ -121,7 +124,7 @@ def ordered_cautions(
 
 def consecutive_cautions(values: Floats) -> tuple[str, ...]:
     """Return a caution if consecutive labels are alike, as those of one document or day: (labels,), in their order."""
-    effect = consecutive_effect(values)
+    effect = consecutive_effect(values, EACH)
     if effect is None:
         return ()
     return (
