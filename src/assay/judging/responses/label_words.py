@@ -139,7 +139,7 @@ _LEADING = re.compile(
     re.IGNORECASE,
 )
 _CORRECTED = re.compile(
-    r"^[\s,;.()—–-]*(?:wait|(?<!\()no(?!\s+(?:question|doubt)\b)|no(?=[,.;:])|nope|oops|actually|(?:scratch"
+    r"^[\s,;.()—–-]*(?:wait|(?<!\()no(?!\s+(?:question|doubt|hay|es|se|ha|tiene)\b)|no(?=[,.;:])|nope|oops|actually|(?:scratch"
     r"|strike|cancel|make) that|hold on|never ?mind|I mean|rather(?!\s+than)|correction|revised|corrected)\b",
     re.IGNORECASE,
 )
@@ -361,6 +361,8 @@ def named_labels(options: Sequence[Label], *spellings: str) -> list[Label]:
                 return found
     terms = tokens(spellings[-1])
     of = {one: tokens(unwrap(str(one))) for one in options}
+    if terms[:1] == ("+",) and "".join(terms[1:]).isdigit() and terms not in of.values():
+        terms = terms[1:]  # +2 on a scale from -2 to 2
     found = [one for one in options if of[one] == terms] if terms else []
     # "mid high" is mid-high, but not where mid and high are labels too: then both are named.
     several = any(terms[:n] in of.values() and terms[n:] in of.values() for n in range(1, len(terms)))

@@ -220,7 +220,7 @@ def find_only_label(text: str, scale: Scale) -> Iterator[Statement]:
     if sum(len(list(mentions_of(sentence, options))) for _, sentence in sentences) > MOST_MENTIONS:
         return
     for start, sentence in sentences:
-        for found in mentions_of(sentence, options):
+        for found in mentions_of(sentence, options) if _OF_SCALE.search(sentence) is None else ():
             label = label_on_scale(found[0], scale)
             before, rest = sentence[: found.start()], sentence[found.end() :]
             equal = re.search(r"\bas\s+$", before) and re.match(r"\s+as\b", rest)  # as good as the other one
@@ -271,6 +271,11 @@ def find_only_label(text: str, scale: Scale) -> Iterator[Statement]:
 _ALONE = re.compile(
     rf"(?:-{_DEGREE_OF})?\s+{ITEM}(?:\s+(?:overall|indeed|by\s+any\s+(?:standard|measure)))?\W*", re.IGNORECASE
 )
+_OF_SCALE = re.compile(
+    r"\b(?:scale|labels|options|categories|levels)\b[^.]{0,40}\b(?:from|between|runs?|are)\b", re.IGNORECASE
+)
+"""A sentence about the scale: ``The scale runs from poor to excellent``."""
+
 _OF_ALL = re.compile(r"\s+of\s+(?:the|these|those|them)\b[^.,;:!?]{0,60}\W*", re.IGNORECASE)
 """What follows "none" in a sentence that is the label: ``None of the listed policies is violated``."""
 

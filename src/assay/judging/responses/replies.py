@@ -232,7 +232,8 @@ def _of_property(text: str, scale: Scale, criterion: Criterion) -> Label | None:
     name = criterion.name
     answers = {str(one).casefold(): one for one in scale.categories or ()}
     is_property = name.isalpha() and not (criterion.is_one_of_several or criterion.is_generic)
-    if set(answers) != {"yes", "no"} or "{" in text or not is_property:
+    is_key = re.search(rf"\b{name}[\"'*_]{{0,3}}\s?[:=]", text, re.IGNORECASE) is not None
+    if set(answers) != {"yes", "no"} or "{" in text or not is_property or is_key:
         return None
     said = {f"not {name}": answers["no"], name: answers["yes"]}
     found = _settle(re.sub(rf"\bnon-?(?={name}\b)", "not ", text), Nominal(list(said)), Criterion(), cut_off=False)
@@ -441,7 +442,8 @@ def _listed(answer: str, scale: Listed, given: Any, *, is_json: bool) -> Label |
         if isinstance(names, str) and not lists:
             said = (_read_names(_names_said(one), scale) for one in _said_places(answer, names))
             label = next((one for one in said if one is not None), None)
-            return _read_names(_names_in_sentences(answer, scale), scale) if label is None else label
+            label = _read_names(_names_in_sentences(answer, scale), scale) if label is None else label
+            return _first_names(answer, scale) if label is None else label
     if isinstance(names, str):
         names = _names_said(names) if re.search(r"\w", names) else []
     return _read_names(names, scale)
@@ -526,6 +528,20 @@ def _names_in_sentences(answer: str, scale: Listed) -> list[Label] | None:
     labels = [label for one in dict.fromkeys(map(str.casefold, found)) for label in named_labels(scale.names, one)]
     is_empty |= not labels and denied == {one.casefold() for one in names}
     return labels if bool(labels) != is_empty else None
+
+
+def _first_names(answer: str, scale: Listed) -> Label | None:
+    """The names that the first line or sentence lists, if the rest names others only to deny them: ``Fear. The narrator
+    hides, and no joy is expressed.``"""
+    first, _, rest = re.sub(r"(?<=\w)\.\s", "\n", answer.strip(), count=1).partition("\n")
+    asks = "?" in rest or re.search(r"\b(?:possible|available|allowed|given)\b", first, re.IGNORECASE)
+    label = _read_names(_names_said(first), scale) if rest and not asks else None
+    listed = {one.casefold() for one in _names_said(first) or ()}
+    for _, sentence in sentences_of(rest) if label is not None else ():
+        named = {one[0].casefold() for one in mentions_of(sentence, [str(one) for one in scale.names])}
+        if named & listed if _WITHOUT.search(sentence) else named - listed:
+            return None
+    return label
 
 
 def _name_of_entry(entry: dict[Any, Any], scale: Listed) -> str:
@@ -889,11 +905,15 @@ _RECONSIDERED = re.compile(
 
 
 _WITHDRAWN = re.compile(
-    r"\b(?:scratch|strike|cancel)\s+that\b|\bhmm+,?\s+no\b|\boops\b(?:,?\s+I\s+meant?\b)?|(?:\.\.\.|…|\s[—–])\s*no,",
+    r"\b(?:scratch|strike|cancel)\s+that\b|\bhmm+,?\s+no\b|\boops\b(?:,?\s+I\s+meant?\b)?|(?:\.\.\.|…|\s[—–])\s*no,"
+    r"|,\s+no,\s+(?=(?:rather|actually|make)\b)",
     re.IGNORECASE,
 )
 """Words that take back what was said before: what follows them is read alone."""
 
+
+_INSTEAD = re.compile(r"(?:\W*\b(?:actually|rather|instead|make\s+(?:it|that)(?:\s+an?)?)\b)?\W*", re.IGNORECASE)
+"""What can come between such words and the label: ``no, actually C``."""
 
 _CONCLUDES = re.compile(
     r"(?:^[\s,:—-]*|[.!?:]\s+|\b(?:so|thus|therefore|hence|instead|to|is|be|say|make\s+(?:it|that))\s+)(?:(?:an?|the|it's|it\s+is)\s+)*[\"'`*_]*$",
@@ -976,9 +996,10 @@ def _settle(answer: str, scale: Scale, criterion: Criterion, *, cut_off: bool) -
     settled = _settle_turn(answer, scale, criterion, cut_off=cut_off)
     withdrawn = None if is_json(answer) else next(reversed(list(_WITHDRAWN.finditer(answer))), None)
     if withdrawn is not None and not criterion.is_one_of_several:
-        after = _settle_turn(answer[withdrawn.end() :], scale, criterion, cut_off=cut_off)
+        begin = withdrawn.end() + len(_INSTEAD.match(answer[withdrawn.end() :])[0])  # type: ignore[index]
+        after = _settle_turn(answer[begin:], scale, criterion, cut_off=cut_off)
         if after is not None and after.label is not None:
-            return replace(after, at=after.at + withdrawn.end(), end=after.end + withdrawn.end())
+            return replace(after, at=after.at + begin, end=after.end + begin)
         if settled is not None and settled.at < withdrawn.start():
             return replace(settled, label=DOUBTFUL)
     if settled is None or settled.label in (None, OF_OTHERS) or takes_any_word(scale):

@@ -158,6 +158,8 @@ def find_in_json(text: str, scale: Scale, criterion: Criterion | None = None) ->
             value = _first_of_ranks(value, scale)
             found = _of_criterion(value, criterion)
             label, named = one_label([_inner_label(one, scale) for one in found.own]), bool(found.own)
+            if label is None and len(found.own) == 1 and isinstance(scale, Preference) and scale.grades:
+                label = _with_grade(str(found.own[0]), value.values(), scale)
             is_text = criterion is not None and (criterion.is_aside or all(map(is_sentence, found.own)))
             is_own = named and not (label is None and is_text)
             if not is_own:
@@ -502,7 +504,7 @@ _I_GIVE = re.compile(
     r"|\b(?P<makes>(?:this|that|which)\s+(?:leaves|makes|gives|brings\s+(?:me|us|it)\s+to|earns|takes\s+(?:me|us"
     r"|it)\s+to)(?:\s+(?:it|us|me))?)\b"
     r"|\bI(?:'m|\s+am)\s+(?:giving|assigning|awarding|rating|scoring|grading|going\s+with|calling)\b"
-    r"|\blet(?:'s|\s+us)\s+say\b|\bI'd\s+(?:change|correct|revise)\s+(?:it|that|this)\s+to\b(?![^.\n]*\b(?:if"
+    r"|\blet(?:'s|\s+us)\s+say\b|\bI'd\s+(?:change|correct|revise)\s+(?:it|that|this|my\s+\w+)\s+to\b(?![^.\n]*\b(?:if"
     r"|with|had|were)\b)"
     r"|\bI(?:'ll|'m|'ve|\s+will|\s+am|\s+have|\s+therefore|\s+now)*\s+(?:chang|revis|rais|lower|adjust|correct"
     r"|updat)(?:e|ed|ing)?\s+(?:it|that|this|my\s+\w+)(?:\s+(?:up|down|from\s+\S+))?\s+to\b"
@@ -603,7 +605,7 @@ _SUPPOSED = re.compile(
 )
 """How a sentence begins that says what would be the label of something else: ``if it were longer``."""
 SUPPOSES = re.compile(
-    r"\W*(?:with(?:out)?\s+(?!(?:this|that|these|those|all|its|so|such)\b)|(?:add|fix|remove|replace|one\s+more|two\s+more|a\s+few\s+more)\b"
+    r"\W*(?:with(?:out)?\s+(?!(?:this|that|these|those|all|its|so|such|(?:more|any|further|additional)\s+(?:context|information|details?))\b)|(?:add|fix|remove|replace|one\s+more|two\s+more|a\s+few\s+more)\b"
     r"|(?:in|for)\s+(?!(?:my|me|total|sum|short|general|this|that|these|light|the|conclusion|terms|comparison|all"
     r"|summary|its)\b)\w)[^,:]*$",
     re.IGNORECASE,
@@ -688,7 +690,7 @@ _ABROAD = re.compile(
     rf"\s*{_IS}\s*:?\s*"
     r"|\b(?:оценка|ответ)\b[ \t]*[:—-]?[ \t]*|我?(?:认为|覺得|觉得|判断)(?:是|为|這是|这是)?\s*"
     r"|(?:答案|评分|評分|分数|点数|得点|标签|答え|回答|評価|スコア)(?:是|为|為|は)\s*:?\s*|[这這该該此][^，。、,.!?\n不没沒非]{0,20}?(?:是|属于|屬於|为|為)\s*"
-    r"|この[^，。、,.!?\n]{1,20}は\s*|(?:정답|답변|답|점수)(?:은|는)\s*",
+    r"|この[^，。、,.!?\n]{1,20}は\s*|(?:^|\n)[^\s\d，。、,.!?]{1,9}は(?=\d)|(?:정답|답변|답|점수)(?:은|는)\s*",
     re.IGNORECASE,
 )
 _IS_ABROAD = re.compile(_IS, re.IGNORECASE)
@@ -806,7 +808,8 @@ OTHER_THING = (
 """Not before a noun that is not a label: ``Oak is the best wood for boats``."""
 
 _SEEMS = re.compile(
-    r"(?<=\S)\s+(?:seems|feels|sounds|looks|is|would be)\s+(?:to be\s+)?(?:(?:the|a|most|about|quite|only|my)\s+)*"
+    r"(?<=\S)\s+(?:seems|feels|sounds|looks|is|would be)\s+(?:to be\s+)?"
+    r"(?:(?:the|a|most|about|quite|only|my|closest|nearest)\s+)*"
     r"(?:(?:more|most)\s+(?:accurate|appropriate|fitting|suitable|likely)(?=\W*$|\s+because\b)|fair|right|appropriate|suitable|accurate|(?:most\s+)?likely\s+\w+|reasonable|fitting|justified|warranted|best|apt|correct|answer|choice|rating|score|verdict|fit)"
     rf"\b(?!\s*(?:,?\s*(?:but|if|only|unless|though|or)\b|\?)){OTHER_THING}"
     r"|(?<=\S)\s+(?:applies|fits)(?:\s+(?:best|here))?\W*(?:$|(?=because|since|as\b))"
