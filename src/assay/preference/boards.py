@@ -26,7 +26,7 @@ from assay.estimation.resampling import estimate_replicates, estimate_sums, resa
 from assay.estimation.result import Exclusion
 from assay.estimation.statistic import Bools, Floats, Ints
 from assay.preference.votes import RatingSettings, Votes, weight
-from assay.statistics.clusters import dependence, item_columns
+from assay.statistics.clusters import CHANCE, dependence, item_columns
 from assay.statistics.comparisons import tournaments
 from assay.statistics.words import dependent_items
 
@@ -433,7 +433,6 @@ class _Strengths:
 MOST_SYSTEMS = 4
 """Systems with the most votes, whose ratings are examined for dependent votes."""
 
-
 LEAST_WINS = 0.1
 """Wins that each system has over each other in addition, so that its ratings are finite."""
 
@@ -441,13 +440,15 @@ LEAST_WINS = 0.1
 def dependent_votes(
     found: Sequence[Board], polled: Sequence[Poll], settings: RatingSettings, labels: Annotations
 ) -> tuple[str, ...]:
-    """Return a caution if votes of one document, or of one annotator with separate items, are dependent."""
-    for board, poll in zip(found, polled, strict=True):
-        if board.reason is not None or board.group is not None:
-            continue
-        left_out = (*PAIR, *TEXTS, *(one for one in (settings.scored,) if one), *labels.reading.left_out)
-        parts = _parts_of_items(poll.votes, settings)
-        effect = dependence(parts, _voted_items(labels, poll.votes, settings), left_out)
+    """Return a caution if votes of one document, or of one annotator with separate items, are dependent.
+
+    The level is `CHANCE` for all leaderboards together.
+    """
+    rated = [p.votes for b, p in zip(found, polled, strict=True) if b.reason is None and b.group is None]
+    left_out = (*PAIR, *TEXTS, *labels.reading.left_out, *([] if settings.scored is None else [settings.scored]))
+    for votes in rated:
+        parts, items = _parts_of_items(votes, settings), _voted_items(labels, votes, settings)
+        effect = dependence(parts, items, left_out, CHANCE / len(rated))
         if effect is not None:
             return (dependent_items(effect),)
     return ()

@@ -14,11 +14,11 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from functools import partial
 from pathlib import Path
+from statistics import NormalDist
 from typing import Any, ClassVar, Literal
 from xml.sax.saxutils import escape, quoteattr
 
 import polars as pl
-from scipy.special import ndtri
 
 from assay.data.annotations import Annotations
 from assay.errors import AssayError, DesignError, listing, nearest_name, unknown
@@ -43,7 +43,7 @@ EXIT: Mapping[Status, int] = {"pass": 0, "fail": 1, "undecided": 2, "error": 3}
 POWER = 0.8
 """Probability with which a check of the advised size is conclusive, if the estimate is the true value."""
 
-LIKELY = float(1 + ndtri(POWER) / ndtri(0.975))
+LIKELY = 1 + NormalDist().inv_cdf(POWER) / NormalDist().inv_cdf(0.975)
 """Half-widths of a 95% interval between the true value and a bound at which a check is conclusive with `POWER`."""
 
 NO_VERDICT = (

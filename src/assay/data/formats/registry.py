@@ -58,7 +58,7 @@ from assay.data.structure.annotators import of_one
 from assay.data.structure.cells import shared_key
 from assay.data.structure.finder import find_structure
 from assay.data.structure.readings import MOST_READINGS, UnclearTableError, of_several, readings_of, unclear
-from assay.data.structure.role_names import called, called_people, human_names, is_human, loose_criteria, plain_name
+from assay.data.structure.role_names import called, called_people, human_names, loose_criteria, plain_name
 from assay.data.structure.roles import IGNORED, PLACE, ROWS, Choice, Doubt, Layout, Role, Stated, Structure
 from assay.data.structure.sides import PAIR_OF
 from assay.data.values import infer_scale, points_note, valid_as_written, words_of
@@ -891,7 +891,7 @@ def _named_by_files(parts: list[Rows], sources: Sequence[Rows], settings: ReadSe
 
 def _is_name(column: str) -> bool:
     """Whether a column is called as an annotator or a model is."""
-    return is_human(column) or bool(called_people(plain_name(column)) or model_names([column]) or human_names([column]))
+    return bool(human_names([column]) or called_people(plain_name(column)) or model_names([column]))
 
 
 def _is_criterion(file: str) -> bool:
