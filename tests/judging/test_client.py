@@ -13,13 +13,11 @@ import subprocess
 import sys
 from collections import Counter
 from contextlib import suppress
-from types import SimpleNamespace
 
 import pytest
 from chat_server import PRICE, QUICK, ChatServer, Say, StoppedClock, item_of, patient, rows
 
 from assay.errors import JudgeError, StudyError
-from assay.judging import run
 from assay.judging.dry_run import estimate_study, requests_of
 from assay.judging.prompts import is_near
 from assay.judging.run import Claims, judge_study
@@ -731,27 +729,6 @@ def test_claims_come_ahead_and_end_with_what_went_wrong():
     assert asyncio.run(go([])) == ([], 1)
     assert asyncio.run(go([1, 2], OSError(), [3])) == ([1, 2, OSError], 2), "what was there is asked first"
     assert asyncio.run(go([1, 2], None, [3])) == ([1, 2, asyncio.CancelledError], 2)
-
-
-@pytest.mark.parametrize(
-    ("concurrency", "total", "batch", "places"),
-    [(3, 50, 6, 3), (3, 2, 6, 2), (100, 500, 200, 100), (101, 500, 200, 101)],
-)
-def test_twice_as_many_questions_are_claimed_as_there_are_places(monkeypatch, concurrency, total, batch, places):
-    made, done, tasks = [], [], []
-    monkeypatch.setattr(run, "Claims", lambda claim, *, batch: made.append((claim, batch)) or claim)
-    health = {name: SimpleNamespace(stopped=why) for name, why in (("a", None), ("b", "cannot be asked"), ("c", None))}
-    one = SimpleNamespace(
-        ways=SimpleNamespace(retry="missing", part="test"), health=health, store="store", run=7, total=total,
-        writer=SimpleNamespace(do=lambda *of: done.append(of)), _place=lambda endpoint, claims: (endpoint, claims),
-    )  # fmt: skip
-    given = SimpleNamespace(gate=SimpleNamespace(most=concurrency))
-    run._Run._open(one, given, ["a", "b"], SimpleNamespace(create_task=tasks.append))
-    ((claim, size),) = made
-    assert (size, len(tasks)) == (batch, places)
-    claim()
-    ((work, *of),) = done
-    assert (work.keywords, of) == ({"unread": True, "part": "test"}, ["store", 7, ["a"], batch])
 
 
 def test_claims_that_arrive_early_are_used(monkeypatch):

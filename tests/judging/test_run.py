@@ -426,6 +426,14 @@ def test_requests_per_minute_are_kept(make_study):
     assert clock.waits == pytest.approx([n / 20 for n in range(1, 21)])
 
 
+@pytest.mark.parametrize("concurrency", [1, 3, 20])
+def test_as_many_calls_are_in_flight_as_allowed_and_no_more(make_study, concurrency):
+    with ChatServer(lambda n, body, server: Say(delay=0.02)) as server:
+        study = make_study(60, server.url, limits={"concurrency": concurrency})
+        assert judge_study(study).answered == 60
+    assert server.most_busy == concurrency
+
+
 @pytest.mark.slow
 def test_busy_service_is_asked_less_at_once(make_study):
     def script(n, body, server):

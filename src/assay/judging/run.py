@@ -33,6 +33,7 @@ from assay.judging.services.client import (
     Health,
     Patience,
     Pricer,
+    Reservation,
     Tell,
     cost_of,
     duration,
@@ -57,6 +58,11 @@ HEARTBEAT = 1.0
 
 BATCH = 200
 """Maximum number of claims at a time: a killed run keeps them until it is found dead."""
+
+KEEPS_UP, SHARE_ASIDE = 20, 4
+"""Calls at once with which the store keeps up; of further ones, one in so many answers may be stored while its place
+goes on. At 100 calls of 50 ms, places waited for the store for a fifth of the time. A killed run asks again at most the
+calls in flight and these."""
 
 Retry = Literal["missing"]
 """The only labels to request again: those with unparseable responses."""
@@ -342,6 +348,9 @@ class _Run:
             self.health[name] = Health(limits.concurrency, ways.patience.unreadable)
         self.budget = Budget(self.limits.max_cost, plan.judges, self.prices)
         self.shared: OrderedDict[tuple[Any, ...], _SharedCall] = OrderedDict()
+        self.most_aside = sum(max(0, one.gate.most - KEEPS_UP) // SHARE_ASIDE for one, _ in self.lanes.values())
+        self.aside = 0
+        """Answers that are being stored while their places go on."""
         self.counts: Counter[str] = Counter()
         self.reasons: Counter[str] = Counter()
         self.cost = 0.0
@@ -377,9 +386,9 @@ class _Run:
         heartbeat = asyncio.create_task(self._heartbeat())
         try:
             with _interruptible(self._stop), _rare_collections():
-                async with asyncio.TaskGroup() as tasks:
+                async with asyncio.TaskGroup() as self.tasks:
                     for endpoint, names in self.lanes.values():
-                        self._open(endpoint, names, tasks)
+                        self._open(endpoint, names)
         except* DatabaseError as group:
             self.fatal = store_error(self.store, _first(group))
         finally:
@@ -392,7 +401,7 @@ class _Run:
             return {}
         return left
 
-    def _open(self, endpoint: Endpoint, judges: list[str], tasks: asyncio.TaskGroup) -> None:
+    def _open(self, endpoint: Endpoint, judges: list[str]) -> None:
         """As many places as the limits allow, each with one question after the other."""
         batch = min(BATCH, 2 * endpoint.gate.most)
         unread = self.ways.retry == "missing"
@@ -404,7 +413,7 @@ class _Run:
 
         claims = Claims(claim, batch=batch)
         for _ in range(min(endpoint.gate.most, self.total)):
-            tasks.create_task(self._place(endpoint, claims))
+            self.tasks.create_task(self._place(endpoint, claims))
 
     async def _place(self, endpoint: Endpoint, claims: Claims) -> None:
         while not self._is_over() and (claim := await claims.next()) is not None and not self._is_over():
@@ -469,19 +478,36 @@ class _Run:
             spent = f"${self.budget.spent:.4f} of ${self.limits.max_cost or 0:g}"
             self._stop(f"max_cost would be passed ({spent} is spent, and the next call may cost ${may_cost:.4f})")
             return None
+        answer = None
         try:
-            going = await self.health[claim.annotator].can_be_asked()  # it may have been stopped while this one waited
-            answer = await self._answer(endpoint, claim, request) if going else None
+            if await self.health[claim.annotator].can_be_asked():  # it may have been stopped while this one waited
+                answer = await self._answer(endpoint, claim, request)
+        finally:
             if answer is None:
-                return None
-            revision = claim.revision + 1
-            written = await self.writer.write(NewAnswer(claim, self.run, answer, revision))
+                self.budget.home(place)
+        if answer is None:
+            return None
+        new = NewAnswer(claim, self.run, answer, claim.revision + 1)
+        stored = self._stored(new, self.writer.write(new), place)
+        if answer.status != "unreadable" and self.aside < self.most_aside:
+            self.aside += 1
+            self.tasks.create_task(stored).add_done_callback(self._is_stored)
+            return None
+        if not await stored or answer.status != "unreadable":
+            return None
+        return replace(claim, revision=new.revision, unread=(answer.reply or "", answer.reason or ""))
+
+    async def _stored(self, new: NewAnswer, written: asyncio.Future[bool], place: Reservation) -> bool:
+        """Whether an answer was new, once it is in the store; its place in the budget is free then."""
+        try:
+            is_new = await written
         finally:
             self.budget.home(place)
-        self._count(claim, answer, written)
-        if answer.status != "unreadable" or not written:
-            return None
-        return replace(claim, revision=revision, unread=(answer.reply or "", answer.reason or ""))
+        self._count(new.claim, new.answer, is_new)
+        return is_new
+
+    def _is_stored(self, _: asyncio.Task[bool]) -> None:
+        self.aside -= 1
 
     def _write(self, answers: Sequence[NewAnswer]) -> list[bool | Exception]:
         """Store answers, and update the total cost of all runs; in the writer's thread."""
