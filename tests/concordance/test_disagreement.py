@@ -305,9 +305,9 @@ def test_categories_with_ten_items_are_tested(given, tested):
     sums[:given, 3], sums[:given, 2] = 2, 0
     sums[:given, 0], sums[:given, 1] = 0, rng.integers(0, 2, given) * 2
     both = Sums(CategoryShares(np.array([0.0, 1])), sums, (40,), "items")
-    found = _compare_categories(both, DisagreementSettings())
+    found = _compare_categories(both, DisagreementSettings(), [])
     assert set(found) == ({0, 1} if tested else set())
-    assert _compare_categories(both, DisagreementSettings(method="none")) == {}
+    assert _compare_categories(both, DisagreementSettings(method="none"), []) == {}
 
 
 @pytest.mark.parametrize(("people", "judges", "groups"), [

@@ -58,8 +58,10 @@ from assay.estimation.resampling import ONE_UNIT, Sums, width_limit
 from assay.estimation.result import Exclusion, ResultOfRows, Run, fingerprint_with
 from assay.estimation.statistic import Bools, Floats
 from assay.statistics.categories import PanelStatistic, Together
+from assay.statistics.clusters import by_items
 from assay.statistics.pairs import WithinItems, label_pairs
 from assay.statistics.ranks import Ranks
+from assay.statistics.words import dependence_cautions
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -298,6 +300,7 @@ def agreement(labels: Annotations | Chunks, settings: AgreementSettings) -> Agre
     rows: list[dict[str, Any]] = []
     compared: list[tuple[_Block, Pairing]] = []
     differences: list[dict[str, Any]] = []
+    errors: list[Floats] = []
     excluded: Excluded = {}
     for place, ratings in parts:
         if len(ratings.annotators) < 2:  # among several criteria or groups
@@ -310,6 +313,8 @@ def agreement(labels: Annotations | Chunks, settings: AgreementSettings) -> Agre
             rows.append(place | row)
             compared.append((block, comparison))
         differences += [place | row for row in block.differences()] if "human pairs" in (settings.who or WHO) else []
+        if isinstance(whole, Annotations):
+            errors += [by_items(whole, ratings.answers.items, part) for part in block.item_errors]
     if not rows:
         if all(scale.kind == "text" for scale in _scales(whole)):
             raise DesignError(
@@ -345,6 +350,7 @@ def agreement(labels: Annotations | Chunks, settings: AgreementSettings) -> Agre
             n_items,
             len(judges),
             _value_notes(measures, parts, table),
+            dependence_cautions(errors, whole) if isinstance(whole, Annotations) else (),
         ),
         advice=tuple(advice.values()),
         comparisons_of_rows=tuple(compared),
@@ -385,7 +391,7 @@ def _exclusions(excluded: Excluded, measures: Sequence[Measure]) -> tuple[Exclus
 
 def _run(
     labels: Annotations | Chunks, settings: AgreementSettings, interval: str, excluded: tuple[Exclusion, ...],
-    n_items: int, n_judges: int, value_notes: Sequence[str],
+    n_items: int, n_judges: int, value_notes: Sequence[str], cautions: tuple[str, ...],
 ) -> Run:  # fmt: skip
     repeated = isinstance(labels, Annotations) and labels.has_repeats
     facts = {
@@ -398,7 +404,7 @@ def _run(
         data = fingerprint_with(data, **digest_of_columns(labels, settings.by, settings.clusters, settings.family))
     return Run(
         "agreement", settings, data, facts, interval, excluded,
-        notes=(*((f"repeated labels: {settings.repeats}",) if repeated else ()), *value_notes),
+        notes=(*((f"repeated labels: {settings.repeats}",) if repeated else ()), *value_notes), cautions=cautions,
     )  # fmt: skip
 
 
@@ -466,6 +472,8 @@ class _Block:
         self.families: Families = ()
         self.human_pairs: list[tuple[Pairing, list[_Ready]]] | None = None
         self.leaves_out = True
+        self.item_errors: list[Floats] = []
+        """The contributions of items to the errors of the first coefficient, among humans and in differences."""
         self._inner: dict[str, PanelStatistic | Ranks] = {}
         self._again: tuple[Pairing, dict[str, Estimate]] | None = None
 
@@ -587,7 +595,7 @@ class _Block:
         found = _Block(ratings, measures, self.how, {}, self.place)
         pairings = Comparisons(found.ratings).of(["human pairs"])
         found.human_pairs = [(c, list(found._prepare(c))) for c in pairings if c.second in (A_HUMAN, judge)]
-        found.leaves_out = self.leaves_out
+        found.leaves_out, found.item_errors = self.leaves_out, self.item_errors
         return found
 
     def _differences(
@@ -598,6 +606,8 @@ class _Block:
         found = sums.estimate(self.how, [one.measure.transform for one in ready] * 2)
         if found.n_units == 1:  # one unit cannot be resampled, so the difference has no interval
             return
+        if ready[0].measure is self.measures[0]:
+            self._note_errors(sums, 0, k)
         if self._raters(judge, ready[0].measure) == "random":
             measures = [one.measure for one in ready]
             left, right = (self._leave_one_out(side, measures, sums) for side in (judge, humans))
@@ -648,7 +658,7 @@ class _Block:
             return None, {}
         closest = closest_human(self.ratings, judge)
         fewer = self._of_one_judge(self.ratings.without((closest,)), judge, measures)
-        fewer.leaves_out = False
+        fewer.leaves_out, fewer.item_errors = False, []
         return closest, {row["coefficient"]: row["p"] for row in fewer.differences()}
 
     def _prepare(self, comparison: Pairing) -> Iterator[_Ready]:
@@ -691,11 +701,18 @@ class _Block:
                 yield from self._apply_raters(comparison, [one], alone.part(np.array([0])), sums, spreads)
         for members, joint in self._batches(ready):
             together = ready[members[0]].ratings.sums(joint)
+            if comparison.who == "humans" and ready[members[0]].measure is self.measures[0]:
+                self._note_errors(together, 0)
             for chosen, part, sums in together.estimate_apart(self.how, [ready[i].measure.transform for i in members]):
                 some = [members[k] for k in chosen]
                 finished = self._apply_raters(comparison, [ready[i] for i in some], part, sums, spreads)
                 found |= zip(some, finished, strict=True)
         yield from _sort_found(ready, found)
+
+    def _note_errors(self, sums: Sums, value: int, minus: int | None = None) -> None:
+        """Keep the contributions of items to the error of a value or a difference, if items are resampled."""
+        if not self.ratings.in_chunks and (part := sums.item_errors(value, minus)) is not None:
+            self.item_errors.append(part)
 
     def _apply_raters(
         self, comparison: Pairing, ready: Sequence[_Ready], found: Estimates, sums: Sums, spreads: Mapping[int, Spread]

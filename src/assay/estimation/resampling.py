@@ -199,6 +199,17 @@ class Sums:
         total = self.sums.sum(axis=0)
         return np.atleast_1d(self.statistic.value(total)), np.asarray(self.statistic.value(total - self.sums[units]))
 
+    def item_errors(self, value: int, minus: int | None = None) -> Floats | None:
+        """The contribution of each item to the error of a value, or of its difference from another: (items,), NaN for
+        items without one. None if several items are one unit."""
+        if self.name != "items":
+            return None
+        part = np.full(len(self.sums), np.nan)
+        each = self.value_and_without(self.used)[1]
+        without = each[:, value] - (0.0 if minus is None else each[:, minus])
+        part[self.used] = without - without.mean()
+        return part if np.isfinite(without).all() else None
+
 
 @dataclass(frozen=True, eq=False)
 class JointSums(Sums):

@@ -16,7 +16,7 @@ from assay.data.chunked.chunks import Chunks
 from assay.errors import DesignError, no_judge
 from assay.estimation.intervals import Estimate, Estimates
 from assay.estimation.options import question
-from assay.estimation.resampling import Units, estimate_sums
+from assay.estimation.resampling import Sums, Units, estimate_sums
 from assay.estimation.result import Result, Run
 from assay.estimation.statistic import Floats, Ints
 from assay.replacement import words
@@ -24,8 +24,10 @@ from assay.replacement.alt_test import AltTest, choice_cautions, table_of, wrap
 from assay.replacement.decision import OPTIMAL, TONES, Reason, VerdictTests, WinCounts, adjust_verdict_tests, win_counts
 from assay.replacement.panel import AltTestTable, CompareSettings, Rule, labels_of
 from assay.reporting import pictures
+from assay.statistics.clusters import by_items
 from assay.statistics.panels import Accuracy, NegRMSE, PairwiseScore, Panel, majority_share
 from assay.statistics.wins import SideBySide
+from assay.statistics.words import dependence_cautions
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -223,6 +225,7 @@ def compare(labels: Annotations | Chunks, settings: CompareSettings) -> JudgeCom
         two, testable, joint = _on_shared_items(two)
         n_shared = max(test.n_items for test in two)
     lead = _lead(joint, testable, two)
+    dependent = () if isinstance(labels, Chunks) else dependence_cautions(_lead_errors(labels, two), labels)
     traditional, measure = _traditional(table, names)
     ceiling = _ceiling(table)
     first = tests[order[0]]
@@ -247,7 +250,7 @@ def compare(labels: Annotations | Chunks, settings: CompareSettings) -> JudgeCom
             facts,
             first.run.interval,
             notes=(*first.run.notes, *notes),
-            cautions=tuple(choice_cautions(labels, names, settings)),
+            cautions=(*choice_cautions(labels, names, settings), *dependent),
         ),
     )
 
@@ -284,6 +287,21 @@ def _estimate_together(counts_of_judges: list[WinCounts]) -> tuple[list[Estimate
     edges = np.cumsum([0, *(2 + len(t.tested) for t in testable)])
     parts = iter([joint.part(slice(a, b)) for a, b in itertools.pairwise(edges)])
     return [next(parts) if len(t.tested) else None for t in counts_of_judges], joint.part(edges[1:] - 1)
+
+
+def _lead_errors(labels: Annotations, best: Sequence[AltTest]) -> list[Floats]:
+    """The contribution of each item to the error of the lead of a judge over another, if items are resampled."""
+    two = [test.win_counts for test in best]
+    table = two[0].table
+    if table.ratings.in_chunks or len(two) < 2 or not all(len(t.tested) for t in two):
+        return []
+    statistic = SideBySide(tuple(len(t.tested) for t in two), tuple(t.units.shape[1] for t in two))
+    sums = Sums(statistic, np.concatenate([t.units for t in two], axis=1), (table.ratings.n_items,), table.units.name)
+    part = sums.item_errors(1 + len(two[0].tested), -1)
+    if part is None:
+        return []
+    unit = table.units.of_item
+    return [by_items(labels, table.ratings.answers.items, np.where(unit < 0, np.nan, part[unit]))]
 
 
 def _on_shared_items(judges: list[AltTest]) -> tuple[list[AltTest], list[str], Estimates | None]:

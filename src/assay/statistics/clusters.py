@@ -167,6 +167,12 @@ def item_columns(labels: Annotations) -> pl.DataFrame:
     return items.with_columns(more)
 
 
+def by_items(labels: Annotations, names: Sequence[str], values: Floats) -> Floats:
+    """Return the values of some items, (names,), for each item of the table; NaN for the others."""
+    known = dict(zip(names, values.tolist(), strict=True))
+    return np.array([known.get(item, np.nan) for item in labels.items["item"].to_list()], dtype=float)
+
+
 def dependence(
     parts: Floats, items: pl.DataFrame, left_out: Sequence[str] = (), level: float = CHANCE
 ) -> DocumentEffect | None:

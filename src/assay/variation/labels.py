@@ -75,12 +75,6 @@ def present(people: Sequence[str], table: Annotations) -> list[str]:
     return [one for one in people if one in known]
 
 
-def by_items(labels: Annotations, names: Sequence[str], values: Floats) -> Floats:
-    """Return the values of some items, (names,), for each item of the table; NaN for the others."""
-    known = dict(zip(names, values.tolist(), strict=True))
-    return np.array([known.get(item, np.nan) for item in labels.items["item"].to_list()], dtype=float)
-
-
 def ensembles_of(labels: Annotations) -> dict[str, tuple[str, ...]]:
     """Return the judges that are computed from other judges of the table, with their members."""
     if "strategy" not in labels.annotators.columns:

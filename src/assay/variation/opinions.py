@@ -24,6 +24,7 @@ from assay.estimation.options import Raters, Settings, level_option, option, que
 from assay.estimation.result import Exclusion, ResultOfRows, Run, fingerprint_with
 from assay.estimation.statistic import Floats, Ints
 from assay.reporting import pictures
+from assay.statistics.clusters import by_items
 from assay.statistics.words import dependence_cautions, few_clusters
 from assay.variation import words
 from assay.variation.distances import ItemDistances, JudgeDistribution, LabelSlots, item_distances, share_distances
@@ -40,7 +41,6 @@ from assay.variation.intervals import (
 from assay.variation.labels import (
     Combined,
     LabelNumbers,
-    by_items,
     matched_annotator,
     people_of,
     present,

@@ -25,13 +25,13 @@ from assay.estimation.result import Exclusion, ResultOfRows, Run, fingerprint_wi
 from assay.estimation.statistic import Floats, Ints
 from assay.reporting import pictures
 from assay.reporting.tables import clip_name
+from assay.statistics.clusters import by_items
 from assay.statistics.words import dependence_cautions, few_clusters
 from assay.variation import words
 from assay.variation.intervals import LEAST_UNITS, RatioSample, jackknife, one_sided
 from assay.variation.labels import (
     Combined,
     LabelNumbers,
-    by_items,
     ensembles_of,
     matched_annotator,
     people_of,

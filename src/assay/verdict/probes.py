@@ -25,6 +25,7 @@ from assay.preference.position import PLACES, position_bias
 from assay.reporting import pictures
 from assay.reporting.page import Part
 from assay.reporting.tables import marks_text
+from assay.statistics.words import dependence_cautions
 from assay.verdict import words
 from assay.verdict.probe_calls import CALLED, AnswersToProbes, drop_probes, probe_answers
 from assay.verdict.probe_measures import CalledProbe, JudgeLabels, Probe, ProbeMeasure, ProbeRow, halo_of
@@ -280,6 +281,7 @@ def probes(labels: Annotations | Chunks, settings: ProbeSettings) -> JudgeProbes
         {"items": labels.n_items, "humans": len(labels.humans), "judges": tuple(chosen)},
         words.probe_method(settings.confidence, found.units.name, adjusted=settings.adjust),
         notes=_notes(labels, settings),
+        cautions=dependence_cautions(found.errors(), labels) if settings.clusters is None else (),
     )  # fmt: skip
     return JudgeProbes(rows, labels.n_items, len(labels.humans), run)
 
@@ -318,7 +320,7 @@ class _ProbedTable:
     """The labels of a table as arrays over all its items, for the probes."""
 
     def __init__(self, labels: Annotations, judges: Sequence[str], settings: ProbeSettings) -> None:
-        self.labels, self.settings = labels, settings
+        self.labels, self.judges, self.settings = labels, judges, settings
         shown = "order" in labels.conditions
         self.one_order = replace(labels, labels=in_one_order(labels.labels, labels.judges)) if shown else labels
         self.items: list[str] = labels.items["item"].to_list()
@@ -365,6 +367,22 @@ class _ProbedTable:
         numbers = values.cast(pl.Float64).fill_null(float("nan")).to_numpy()
         spread = float(np.nanstd(numbers)) if np.isfinite(numbers).any() else 0.0
         return np.asarray(numbers / spread if spread > 0 else numbers)
+
+    def errors(self) -> list[Floats]:
+        """The mean difference of each judge's labels from those of the annotators, on each criterion: (items,)."""
+        found = []
+        for criterion, (given, people) in self.grids.items():
+            human = np.stack([given[name] for name in people]) if people else np.empty((0, len(self.items)))
+            ordered = self.scales[criterion].ordered
+            for judge in self.judges:
+                if judge not in given or not len(human):
+                    continue
+                each = given[judge] - human if ordered else np.where(np.isnan(human), np.nan, given[judge] != human)
+                there = ~np.isnan(each).all(axis=0) & ~np.isnan(given[judge])
+                error = np.full(len(self.items), np.nan)
+                error[there] = np.nanmean(each[:, there], axis=0)
+                found.append(error - np.nanmean(error) if there.any() else error)
+        return found
 
     def judge_labels(self, judge: str, criterion: str | None) -> JudgeLabels | None:
         """The labels of the judge and of the annotators on a criterion; None for free texts."""

@@ -34,7 +34,9 @@ from assay.estimation.resampling import Sums
 from assay.estimation.result import Exclusion, ResultOfRows, Run
 from assay.estimation.statistic import Bools, Floats, Ints
 from assay.statistics.categories import Together, category_counts, grid, ratio
+from assay.statistics.clusters import by_items
 from assay.statistics.pairs import WithinItems
+from assay.statistics.words import dependence_cautions
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -195,7 +197,7 @@ def disagreement(labels: Annotations | Chunks, settings: DisagreementSettings) -
     """
     labels = labels.in_memory("disagreement item by item")
     resolved = labels.resolve_repeats(settings.repeats)
-    items, rows, confusions, estimates, compared = [], [], [], [], []
+    items, rows, confusions, estimates, compared, parts = [], [], [], [], [], []
     if settings.by is not None and settings.repeats == "each" and labels.has_repeats:
         raise DesignError("each annotator counts once with by=...; use another repeats=...")
     other = "use agreement, which has this option as well"
@@ -229,10 +231,12 @@ def disagreement(labels: Annotations | Chunks, settings: DisagreementSettings) -
         if len(ratings.values) > MOST_CATEGORIES:
             exclusions.append(Exclusion("criterion", 1, f"more than {MOST_CATEGORIES} different labels: no categories"))
             continue
-        for row, estimate in _categories(ratings, settings):
+        errors: list[Floats] = []
+        for row, estimate in _categories(ratings, settings, errors):
             rows.append({"criterion": criterion, **row})
             estimates.append(estimate)
             how = how or str(row["interval"])
+        parts += [by_items(labels, ratings.answers.items, error) for error in errors]
         confusions += [{"criterion": criterion, **row} for row in _confusion(ratings)]
     by = _ranked_by(settings.first)
     ranked = pl.concat(items, how="diagonal_relaxed").sort(by, "disagreement", descending=True, nulls_last=True)
@@ -242,11 +246,12 @@ def disagreement(labels: Annotations | Chunks, settings: DisagreementSettings) -
         "scale": tuple(sorted({s.spec for s in labels.scales.values()})),
     }  # fmt: skip
     notes = (f"repeated labels: {settings.repeats}",) if labels.has_repeats else ()
+    cautions = dependence_cautions(parts, labels)
     return Disagreement(
         items=ranked, rows=_frame(rows), confusion=_confusion_frame(confusions),
         groups=None if groups is None else group_frame(compared, settings.confidence),
         n_items=several, n_agreed=agreed,
-        run=Run("disagreement", settings, data, facts, how or "no interval", tuple(exclusions), notes),
+        run=Run("disagreement", settings, data, facts, how or "no interval", tuple(exclusions), notes, cautions),
         estimates=tuple(estimates),
     )  # fmt: skip
 
@@ -477,13 +482,15 @@ def _groups(ratings: Ratings) -> Iterator[tuple[str, Ratings, Bools | None, Bool
         yield judge, ratings, np.array(ratings.annotators) == judge, people
 
 
-def _categories(ratings: Ratings, settings: DisagreementSettings) -> Iterator[tuple[dict[str, Any], Estimate]]:
-    """A row for each category of each group, and coefficient."""
+def _categories(
+    ratings: Ratings, settings: DisagreementSettings, errors: list[Floats]
+) -> Iterator[tuple[dict[str, Any], Estimate]]:
+    """A row for each category of each group, and coefficient; ``errors`` gets the contributions of items to tests."""
     values = ratings.values
     for who, part, first, second in _groups(ratings):
         sums = part.sums(Together((CategoryShares(values, first, second),)))
         c = len(values)
-        tested = _compare_categories(sums, settings)
+        tested = _compare_categories(sums, settings, errors)
         for k, value in enumerate(values.tolist()):
             place = {"who": who, "category": label_word(ratings, value)}
             columns = sums.sums[:, [k, c + k]]
@@ -499,14 +506,15 @@ def _categories(ratings: Ratings, settings: DisagreementSettings) -> Iterator[tu
             yield _row(place, "category-kappa", estimate, n, how) | tested.get(k, {}), estimate
 
 
-def _compare_categories(sums: Sums, settings: DisagreementSettings) -> dict[int, dict[str, Any]]:
+def _compare_categories(sums: Sums, settings: DisagreementSettings, errors: list[Floats]) -> dict[int, dict[str, Any]]:
     """Test for each category with enough items whether its κ differs from that of all categories."""
     c = sums.sums.shape[1] // 2
     often = [k for k in range(c) if np.count_nonzero(sums.sums[:, c + k]) >= LEAST_TESTED]
     if len(often) < 2 or settings.method == "none":
         return {}
-    found = Sums(KappaOfCategories(), sums.sums, sums.n_items, sums.name).estimate(settings)
-    each = found.part(np.array(often))
+    differences = Sums(KappaOfCategories(), sums.sums, sums.n_items, sums.name)
+    errors += [part for k in often if (part := differences.item_errors(k)) is not None]
+    each = differences.estimate(settings).part(np.array(often))
     p = adjust_p(each.p(0.0), "holm")
     significant = p <= 1 - settings.confidence
     codes = np.where(~significant, "undecided", np.where(each.value < 0, "less", "more")).tolist()
