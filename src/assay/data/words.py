@@ -864,6 +864,9 @@ def keys_are_rated(who: Sequence[str], objects: Sequence[str]) -> str:
     return f"{_names(who, 6)}{keys} can be annotators, or the systems that are rated: who gave the labels?"
 
 
+BLANKS_BEFORE_QUOTES = "blanks before quotation marks are not part of the cells"
+
+
 def further_cells(
     line: int, cells: int, columns: int, separator: str, last: tuple[str, str], lines: Sequence[int]
 ) -> str:

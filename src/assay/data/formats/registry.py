@@ -874,7 +874,8 @@ def _named_by_files(parts: list[Rows], sources: Sequence[Rows], settings: ReadSe
     for k, (part, own) in enumerate(zip(parts, names, strict=True)):
         usual = ["label", *(["questions"] if alike else [])]
         unnamed = all(any(called(plain_name(name), role) for role in usual) for name in own) or {*own} in criteria
-        unnamed |= alike and len(own) == 1 and not _is_name(own[0]) and not any(map(_is_criterion, files))
+        one = len(own) == 1 and not any(map(_is_criterion, files))
+        unnamed |= alike and not any(map(_is_name, own)) and (one or all(map(_is_name, files)))
         others = pl.concat([one for i, one in enumerate(items) if i != k])
         wide = set(own) <= {*sources[k].labels.columns} - people and len(set(files)) == len(files)
         if unnamed and wide and "criterion" not in part.labels.columns and items[k].is_in(others.implode()).any():

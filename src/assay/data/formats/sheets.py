@@ -25,7 +25,7 @@ import polars as pl
 from assay.data.names import refuse_equal_names
 from assay.data.notations import is_latin, single_byte, wide_encoding
 from assay.data.structure.role_names import AVERAGE_ROW, SUMMARY_ROW, called, plain_name
-from assay.data.words import further_cells, no_header
+from assay.data.words import BLANKS_BEFORE_QUOTES, further_cells, no_header
 from assay.errors import DataError, counted, listing, unknown
 
 SPREADSHEETS = (".xlsx", ".xlsm", ".xlsb", ".xls", ".ods")
@@ -221,6 +221,9 @@ def _read_rows(path: Path, separator: str, skip: int, notes: list[str]) -> pl.Da
         raise DataError(f"{path} is empty") from None
     except (pl.exceptions.PolarsError, OSError) as error:
         if "utf" not in str(error).lower():
+            if (closed := _without_blanks(path.read_bytes(), separator)) is not None:
+                notes.append(BLANKS_BEFORE_QUOTES)
+                return pl.read_csv(closed, **how)
             refuse_further_cells(path, separator, skip)
             return _safely(path, lambda: pl.read_csv(path, **how))
     encoding = single_byte(data := path.read_bytes())
@@ -234,6 +237,19 @@ def _read_rows(path: Path, separator: str, skip: int, notes: list[str]) -> pl.Da
     kind = "Mac" if encoding == "mac_roman" else "Windows"
     notes.append(f"the file is not UTF-8; read as {kind} text ({encoding.replace('_', ' ')})")
     return _safely(path, lambda: pl.read_csv(_recode(path, encoding), **how))
+
+
+def _without_blanks(data: bytes, separator: str) -> io.BytesIO | None:
+    """The table without blanks before quotation marks, `a, "b, c"`; None if its rows are not of one length then, too."""
+    if separator.isspace() or separator.encode() + b' "' not in data:
+        return None
+    text = data.replace(DOUBLED, b"\n").decode("utf-8-sig")
+    rows = list(csv.reader(io.StringIO(text, newline=""), delimiter=separator, skipinitialspace=True))
+    if len({len(row) for row in rows if row}) != 1:
+        return None
+    made = io.StringIO()
+    csv.writer(made, delimiter=separator, lineterminator="\n").writerows(rows)
+    return io.BytesIO(made.getvalue().encode())
 
 
 def _recode(path: Path, encoding: str) -> io.BytesIO:
