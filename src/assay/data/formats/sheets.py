@@ -240,7 +240,7 @@ def _read_rows(path: Path, separator: str, skip: int, notes: list[str]) -> pl.Da
 
 
 def _without_blanks(data: bytes, separator: str) -> io.BytesIO | None:
-    """The table without blanks before quotation marks, `a, "b, c"`; None if its rows are not of one length then, too."""
+    """The table without blanks before quotation marks, `a, "b, c"`; None if its rows then differ in length, too."""
     if separator.isspace() or separator.encode() + b' "' not in data:
         return None
     text = data.replace(DOUBLED, b"\n").decode("utf-8-sig")

@@ -65,15 +65,25 @@ from assay.data.structure.sides import (
     GRADES,
     PAIR,
     PAIR_OF,
+    SWAPPED,
     Battle,
     Sides,
     find_battles,
     name_sides,
     pair_names,
+    side_columns,
+    swap_sides,
     votes_in,
 )
 from assay.data.values import MARKS, parse_numbers, plain_numbers
-from assay.data.words import labels_by_criterion, no_voter, same_for_criteria, unread_answers
+from assay.data.words import (
+    labels_by_criterion,
+    no_voter,
+    pairs_of_texts,
+    same_for_criteria,
+    texts_on_one_side,
+    unread_answers,
+)
 from assay.errors import AssayError, DataError, counted, listing, require, unknown
 from assay.estimation.result import Exclusion
 
@@ -982,7 +992,11 @@ def arena_rows(
         # Battles without a question are separate items, so no vote is repeated.
         again = "repeat" not in kept.columns and bool(named or asked)
         kept, said = _repeated_votes(kept, named or "item") if again else (kept, [])
-        notes += said
+    elif kept["item"].n_unique() == kept.height:
+        said = [] if asked else _pairs_of_texts(kept, battle)
+    else:
+        kept, said = _texts_on_one_side(kept, battle)
+    notes += said
     neither = f"{battle.winner} names neither {battle.first}, {battle.second} nor a tie"
     neither += f" ({words})" if words else ""
     gone = (Exclusion("row", out, neither),) if out else ()
@@ -992,6 +1006,36 @@ def arena_rows(
         kept = kept.drop("annotator")
     scale = Preference(GRADES) if graded else Preference()
     return Rows(kept, reading=Reading(source, frame.height, exclusions=gone, notes=tuple(notes)), scales={None: scale})
+
+
+def _texts_on_one_side(votes: pl.DataFrame, battle: Battle) -> tuple[pl.DataFrame, list[str]]:
+    """Votes on texts with each on one side, if those on one item show its two texts in both orders; and a note.
+
+    The text that is first by its letters becomes the first of all votes, so that the order of rows has no influence.
+    """
+    sides = battle[:2]
+    first, second = (votes[side].cast(pl.String) for side in sides)
+    orders = pl.DataFrame([votes["item"], first.alias("first"), second.alias("second")]).unique()
+    swapped = (first > second).fill_null(value=False)
+    if not orders.join(orders, left_on=["item", "first", "second"], right_on=["item", "second", "first"]).filter(
+            pl.col("first") != pl.col("second")).height:  # fmt: skip
+        return votes, []
+    other = votes if sides in side_columns(votes.columns) else votes.rename(dict(zip(sides, sides[::-1], strict=True)))
+    made = swap_sides(votes, swapped.to_numpy()).with_columns(
+        pl.when(swapped).then(other[side]).otherwise(votes[side]).alias(side)
+        for side in sides if other is not votes)  # fmt: skip
+    return made.with_columns(swapped.alias(SWAPPED)), [texts_on_one_side(int(swapped.sum()), SWAPPED)]
+
+
+def _pairs_of_texts(votes: pl.DataFrame, battle: Battle) -> list[str]:
+    """A note if pairs of texts come again in several rows, each of them an item, and a column names each of them."""
+    others = [c for c in votes.columns if c not in (*battle[:2], "item", "annotator", "label", "_row")]
+    texts = [pl.col(side).cast(pl.String) for side in battle[:2]]
+    pairs = votes.select(*others, _pair=pl.concat_list(texts).list.sort().list.join("\n"))
+    number = pairs["_pair"].n_unique()
+    same = (c for c in others if pairs[c].null_count() == 0 and pairs[c].n_unique() == number)
+    found = next((c for c in same if pairs.select("_pair", c).n_unique() == number), None)
+    return [] if found is None or 2 * number > votes.height else [pairs_of_texts(number, found, votes.height)]
 
 
 MOST_UNREAD, FEW_UNREAD = 0.05, 3

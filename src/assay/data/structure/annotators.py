@@ -313,7 +313,7 @@ class AnnotatorSearch(KeySearch):
         further = {n for k in keys for n in k if any(self._is_extra(n, one) for one in _FURTHER)}
         pairs = [(n, k) for k in keys for n in k if n not in stated | further and not {*k} - {n} <= further]
         names = [one for one in pairs if not (self.views[one[0]].free and self.views[one[0]].spaced)]
-        pairs = names if names or further.intersection(keys[0]) else pairs  # sentences name nobody
+        pairs = names if names or further.intersection(keys[0]) else pairs
         if not pairs:
             if self._people_next_to(labels, keys[0]):
                 return None
@@ -399,7 +399,7 @@ class AnnotatorSearch(KeySearch):
                 choices.append((words.name_no_annotators(numbered), {}))
         self.questions.append(Doubt(words.no_annotator_named(key, who), tuple(choices)))
 
-    def _rows_are_items(self, item: Sequence[str], labels: Sequence[str]) -> list[Choice]:
+    def _rows_are_items(self, item: Sequence[str], labels: Sequence[str]) -> list[tuple[str, dict[str, Any]]]:
         """The readings in which one human or judge gave the labels of each row, which several columns name together."""
         one = of_one({"item": item[0] if len(item) == 1 else [*item], "columns": [*labels]})
         return [(f"{words.item_is(item)}, and {words.answered_by_one(labels, who)}", more) for who, more in one]

@@ -155,12 +155,9 @@ class StructureSearch(WideSearch):
         return {n: one for n, one in near.items() if any(on_same_values(one, views[o]) for o in known if o != n)}
 
     def _labels_data(self, label: str) -> bool:
-        """Whether a column called label is constant, or has another text in each row, next to columns that could be labels.
-
-        The class of a data set is one for all rows, and the title of a test case is another in each.
-        """
-        view = self.views.get(label)
-        if "label" not in self.stated.by_name or view is None or (view.n_values > 1 and not (view.unique and view.spaced)):
+        """Whether a column called label holds one class, or titles, next to columns that could be labels."""
+        view = self.views.get(label) if "label" in self.stated.by_name else None
+        if view is None or not (view.n_values <= 1 or (view.unique and view.spaced)):
             return False
         others = [n for n in self.views if n != label]
         could = [n for n in others if self.views[n].could_be_labels and self._by_name(n) is None]
