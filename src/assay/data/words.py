@@ -877,6 +877,14 @@ def texts_on_one_side(swapped: int, column: str) -> str:
     )
 
 
+def turned_texts(swapped: int, first: str, second: str, column: str) -> str:
+    """Return the note on votes of a second table that shows the two texts of items in the other order."""
+    return (
+        f"the second table shows '{first}' and '{second}' of some items in the other order: {swapped:,} of its votes "
+        f"are swapped (column {column})"
+    )
+
+
 BLANKS_BEFORE_QUOTES = "blanks before quotation marks are not part of the cells"
 
 

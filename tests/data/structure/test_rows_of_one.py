@@ -188,24 +188,44 @@ def test_votes_on_texts_with_an_id_in_each_row_say_that_pairs_come_again():
     assert (pairs.items["response_a"] < pairs.items["response_b"]).all()
 
 
-def votes_on_texts(seed: int) -> pl.DataFrame:
-    """Two people and a judge prefer the same text of each pair, which each saw in an order of its own."""
+def votes_on_texts(people: tuple[str, ...], seed: int, first: str = "") -> pl.DataFrame:
+    """People prefer the same text of each pair, which each saw in an order of its own; one always chooses the first."""
     rng, rows = np.random.default_rng(seed), []
-    for k, who in product(range(30), ("ann", "bob", "gpt-4o")):
+    for k, who in product(range(30), people):
         texts = [f"The reply to question {k} that gives {what} reason for what it says" for what in ("a", "no")]
-        best, shown = k % 2, rng.permutation(2).tolist()
-        rows.append((f"p{k}", *(texts[i] for i in shown), "AB"[shown.index(best)], who))
+        shown = rng.permutation(2).tolist()
+        rows.append((f"p{k}", *(texts[i] for i in shown), "A" if who == first else "AB"[shown.index(k % 2)], who))
     return pl.DataFrame(rows, schema=["pair_id", "output_1", "output_2", "winner", "annotator"], orient="row")
 
 
-def test_votes_on_texts_agree_in_whatever_order_they_were_shown():
-    table = votes_on_texts(1)
+def unequal(labels: assay.Annotations) -> int:
+    """How many items have different votes."""
+    return labels.labels.group_by("item").agg(pl.col("label").n_unique()).filter(pl.col("label") > 1).height
+
+
+def test_votes_on_texts_agree_in_whichever_order_they_were_shown():
+    table = votes_on_texts(("ann", "bob", "gpt-4o"), 1)
     labels = assay.read(table, judges=["gpt-4o"])
-    assert labels.labels.group_by("item").agg(pl.col("label").n_unique())["label"].unique().to_list() == [1]
-    assert (
-        assay.agreement(labels).to_dict()
-        == assay.agreement(assay.read(table.sample(fraction=1, shuffle=True, seed=2), judges=["gpt-4o"])).to_dict()
-    )
+    assert unequal(labels) == 0
+    mixed = assay.read(table.sample(fraction=1, shuffle=True, seed=2), judges=["gpt-4o"])
+    assert assay.agreement(labels).to_dict() == assay.agreement(mixed).to_dict()
+
+
+def test_votes_on_texts_of_several_tables_agree_in_whichever_order_they_were_shown(tmp_path):
+    votes_on_texts(("ann", "bob"), 1).write_csv(tmp_path / "people.csv")
+    votes_on_texts(("gpt-4o",), 2).write_csv(tmp_path / "judge.csv")
+    files = [tmp_path / "people.csv", tmp_path / "judge.csv"]
+    assert unequal(assay.read(files, judges=["gpt-4o"])) == 0
+    people, judge = assay.read(files[0]), assay.read(files[1], judges=["gpt-4o"])
+    both = people.join(judge)
+    assert unequal(both) == unequal(judge.join(people)) == 0
+    assert any("in the other order" in note for note in both.reading.notes)
+
+
+def test_judge_that_chooses_the_first_of_two_texts_is_found():
+    labels = assay.read(votes_on_texts(("ann", "bob", "cho", "gpt-4o"), 3, first="gpt-4o"), judges=["gpt-4o"])
+    found = assay.probes(labels).table.filter(pl.col("probe") == "position")
+    assert found["detected"].to_list() == [True]
 
 
 def test_blank_before_a_quotation_mark_is_no_part_of_the_cell(tmp_path):

@@ -1079,15 +1079,18 @@ def join_files(parts: Sequence[Rows]) -> Rows:
         [p.labels.with_columns(_row=pl.format("{}, {}", pl.lit(p.reading.source), _place(p))) for p in parts],
         how="diagonal_relaxed",
     )
-    tables = [p.items for p in parts if p.items is not None]
+    texts, said = (one[0] if len(one := list({p.texts for p in parts})) == 1 else None), list[str]()
+    if texts is not None:
+        labels, said = tables.texts_on_one_side(labels, texts)
+    about = [p.items for p in parts if p.items is not None]
     items = (
-        pl.concat(tables, how="diagonal_relaxed").unique("item", keep="first", maintain_order=True) if tables else None
+        pl.concat(about, how="diagonal_relaxed").unique("item", keep="first", maintain_order=True) if about else None
     )
     reading = Reading(
         f"{counted(len(parts), 'file')} ({listing([p.reading.source for p in parts], 3)})",
         sum(p.reading.rows for p in parts),
         tuple(replace(e, reason=f"{e.reason} ({p.reading.source})") for p in parts for e in p.reading.exclusions),
-        tuple(f"{p.reading.source}: {note}" for p in parts for note in _notes(p)),
+        (*(f"{p.reading.source}: {note}" for p in parts for note in _notes(p)), *said),
         places=tuple(dict.fromkeys(name for p in parts for name in p.reading.places)),
     )
     scales = None if first.scales is None else {c: s for p in reversed(parts) for c, s in (p.scales or {}).items()}
@@ -1099,6 +1102,7 @@ def join_files(parts: Sequence[Rows]) -> Rows:
         reading=replace(reading, apart=apart),
         scales=scales,
         untyped=any(p.untyped for p in parts),
+        texts=texts,
     )
 
 

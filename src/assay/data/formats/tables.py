@@ -69,9 +69,9 @@ from assay.data.structure.sides import (
     Battle,
     Sides,
     find_battles,
+    marked_as_swapped,
     name_sides,
     pair_names,
-    side_columns,
     swap_sides,
     votes_in,
 )
@@ -81,7 +81,6 @@ from assay.data.words import (
     no_voter,
     pairs_of_texts,
     same_for_criteria,
-    texts_on_one_side,
     unread_answers,
 )
 from assay.errors import AssayError, DataError, counted, listing, require, unknown
@@ -992,10 +991,9 @@ def arena_rows(
         # Battles without a question are separate items, so no vote is repeated.
         again = "repeat" not in kept.columns and bool(named or asked)
         kept, said = _repeated_votes(kept, named or "item") if again else (kept, [])
-    elif kept["item"].n_unique() == kept.height:
-        said = [] if asked else _pairs_of_texts(kept, battle)
     else:
-        kept, said = _texts_on_one_side(kept, battle)
+        single = kept["item"].n_unique() == kept.height and not asked
+        kept, said = (kept, _pairs_of_texts(kept, battle)) if single else texts_on_one_side(kept, battle[:2])
     notes += said
     neither = f"{battle.winner} names neither {battle.first}, {battle.second} nor a tie"
     neither += f" ({words})" if words else ""
@@ -1005,26 +1003,28 @@ def arena_rows(
     if annotator is not None and annotator != "annotator":
         kept = kept.drop("annotator")
     scale = Preference(GRADES) if graded else Preference()
-    return Rows(kept, reading=Reading(source, frame.height, exclusions=gone, notes=tuple(notes)), scales={None: scale})
+    reading = Reading(source, frame.height, exclusions=gone, notes=tuple(notes))
+    return Rows(kept, reading=reading, scales={None: scale}, texts=None if battle.systems else battle[:2])
 
 
-def _texts_on_one_side(votes: pl.DataFrame, battle: Battle) -> tuple[pl.DataFrame, list[str]]:
-    """Votes on texts with each on one side, if those on one item show its two texts in both orders; and a note.
+def texts_on_one_side(votes: pl.DataFrame, sides: tuple[str, str]) -> tuple[pl.DataFrame, list[str]]:
+    """Return votes on texts with each on one side, if those on one item show its two texts in both orders; and a note.
 
     The text that is first by its letters becomes the first of all votes, so that the order of rows has no influence.
     """
-    sides = battle[:2]
     first, second = (votes[side].cast(pl.String) for side in sides)
     orders = pl.DataFrame([votes["item"], first.alias("first"), second.alias("second")]).unique()
     swapped = (first > second).fill_null(value=False)
     if not orders.join(orders, left_on=["item", "first", "second"], right_on=["item", "second", "first"]).filter(
             pl.col("first") != pl.col("second")).height:  # fmt: skip
         return votes, []
-    other = votes if sides in side_columns(votes.columns) else votes.rename(dict(zip(sides, sides[::-1], strict=True)))
-    made = swap_sides(votes, swapped.to_numpy()).with_columns(
-        pl.when(swapped).then(other[side]).otherwise(votes[side]).alias(side)
-        for side in sides if other is not votes)  # fmt: skip
-    return made.with_columns(swapped.alias(SWAPPED)), [texts_on_one_side(int(swapped.sum()), SWAPPED)]
+    label = pl.col("label").cast(pl.Int64)
+    place = pl.when(label < 0).then(1).when(label > 0).then(2).cast(pl.Int64)
+    shown = votes if "position" in votes.columns else votes.with_columns(position=place)
+    made = swap_sides(shown, swapped.to_numpy(), sides)
+    before = marked_as_swapped(votes[SWAPPED]) if SWAPPED in votes.columns else False
+    made = made.with_columns(pl.Series(SWAPPED, swapped.to_numpy() ^ before))
+    return made, [words.texts_on_one_side(int(swapped.sum()), SWAPPED)]
 
 
 def _pairs_of_texts(votes: pl.DataFrame, battle: Battle) -> list[str]:
