@@ -995,8 +995,7 @@ def arena_rows(
         single = kept["item"].n_unique() == kept.height and not asked
         kept, said = (kept, _pairs_of_texts(kept, battle)) if single else texts_on_one_side(kept, battle[:2])
     notes += said
-    neither = f"{battle.winner} names neither {battle.first}, {battle.second} nor a tie"
-    neither += f" ({words})" if words else ""
+    neither = f"{battle.winner} names neither {battle.first}, {battle.second} nor a tie{f' ({words})' if words else ''}"
     gone = (Exclusion("row", out, neither),) if out else ()
     if itself.any():
         gone = (*gone, Exclusion("row", int(itself.sum()), "compares a system with itself"))
