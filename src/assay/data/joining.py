@@ -78,7 +78,7 @@ def joined(first: Any, second: Any, match: Match) -> dict[str, Any]:
     sources = first.reading.source, second.reading.source
     names, matched = match_ids(first.items["item"], second.items["item"], sources, match, again=again)
     others, about = (t.with_columns(rename_ids(t["item"], names)) for t in (second.labels, second.items))
-    others, turned = _texts_on_first_sides(first, second, others)
+    others, turned = texts_on_first_sides(first, second, others)
     labels, criterion = _with_criteria(first, second, others)
     labels = _with_listed(labels, (first.reading, second.reading))
     kinds = pl.concat([first.annotators.select("annotator", "kind"), second.annotators.select("annotator", "kind")])
@@ -127,8 +127,8 @@ def joined(first: Any, second: Any, match: Match) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def _texts_on_first_sides(first: Any, second: Any, others: pl.DataFrame) -> tuple[pl.DataFrame, list[str]]:
-    """The second table's votes on texts, with the sides that the texts of each item have in the first; and a note."""
+def texts_on_first_sides(first: Any, second: Any, others: pl.DataFrame) -> tuple[pl.DataFrame, list[str]]:
+    """Return the second table's votes on texts, with the sides that these have in the first, and a note."""
     votes = all(isinstance(scale, Preference) for one in (first, second) for scale in one.scales.values())
     named = [{**one.items.schema, **one.labels.schema} for one in (first, second)]
     texts = [c for c, kind in named[0].items() if kind == named[1].get(c) == pl.String]

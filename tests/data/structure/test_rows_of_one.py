@@ -222,6 +222,11 @@ def test_votes_on_texts_of_several_tables_agree_in_whichever_order_they_were_sho
     assert any("in the other order" in note for note in both.reading.notes)
 
 
+def test_drift_compares_votes_on_texts_whichever_order_was_shown():
+    runs = [assay.read(votes_on_texts(("gpt-4o",), seed), judges=["gpt-4o"]) for seed in (5, 6)]
+    assert "0% [0%, " in assay.drift(*runs).summary()
+
+
 def test_judge_that_chooses_the_first_of_two_texts_is_found():
     labels = assay.read(votes_on_texts(("ann", "bob", "cho", "gpt-4o"), 3, first="gpt-4o"), judges=["gpt-4o"])
     found = assay.probes(labels).table.filter(pl.col("probe") == "position")

@@ -288,10 +288,7 @@ class WideSearch(LongSearch):
         self.questions.append(Doubt(words.all_models(list(names)), tuple(choices)))
 
     def _asks_of_questions(self, names: Sequence[str], judges: Sequence[str]) -> bool:
-        """Whether columns are asked about as questions: one begins with a word for any model, another is a question.
-
-        ``llm_context_precision`` next to ``faithfulness`` is what one judge was asked, rather than who answered.
-        """
+        """Whether names begin with a word for any model next to those of questions: ``llm_recall, faithfulness``."""
         stated, rest = self.stated, [n for n in names if n not in judges]
         if not (judges and stated.alone and stated.shape is None and stated.columns is None) or human_names(rest):
             return False
