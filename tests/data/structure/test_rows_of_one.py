@@ -152,6 +152,27 @@ def test_files_called_as_annotators_name_them_next_to_equal_columns(tmp_path):
     assert (labels.criteria, labels.n_items, len(labels)) == (("HERO IS AGENT", "HERO IS OBJECT"), 30, 120)
 
 
+def test_merged_cells_of_several_columns_name_the_items_of_each_raters_file(tmp_path):
+    """A sheet with one text for all rows of a model, and of each of its criteria, saved as CSV."""
+    for who in (1, 2):
+        rows = [
+            (m if not (c or k) else "", s if not (c or k) else "", "" if k else f"Criterion {c}", k + 1,
+             1 + (a + c + k) % 4, 1 + (a + c + k * who) % 4)
+            for a, (m, s) in enumerate(product(("m1", "m2"), ("zero-shot", "one-shot")))
+            for c in range(4)
+            for k in range(5)
+        ]  # fmt: skip
+        names = ["model", "strategy", "aspect", "number", "coherence", "usefulness"]
+        pl.DataFrame(rows, schema=names, orient="row").write_csv(tmp_path / f"rater{who}.csv")
+    one = assay.read(
+        tmp_path / "rater1.csv", item=["model", "strategy", "aspect", "number"], layout="wide",
+        columns=["coherence", "usefulness"], split_columns="criterion", humans=["rater1"],
+    )  # fmt: skip
+    assert (one.n_items, len(one)) == (80, 160)
+    notes = [note for note in one.reading.notes if note.endswith("assumed to be merged with it")]
+    assert [note.split()[0] for note in notes] == ["76", "76", "64"]
+
+
 def test_folder_of_tables_is_read_as_its_files(tmp_path):
     for seed, who in enumerate(("ann", "bob", "cho"), 2):
         pl.DataFrame(
@@ -235,13 +256,13 @@ def test_judge_that_chooses_the_first_of_two_texts_is_found():
 
 def test_blank_before_a_quotation_mark_is_no_part_of_the_cell(tmp_path):
     (tmp_path / "t.csv").write_text(
-        'id,worker,label,why\n001,ann,good,"well, yes"\n001, bob, good, "well, no"\n002, ann, bad, "no, never"\n'
+        'id,worker,label,why\n001,ann,good,yes\n001, bob, good, "well, no"\n002, ann, bad, "no, never"\n'
         '002, bob, good, "I am, too"\n003, ann, bad, "so, so"\n003, bob, bad, "no, no"\n'
     )
     labels = assay.read(tmp_path / "t.csv", item="id", annotator="worker", label="label")
     assert (labels.humans, labels.n_items) == (("ann", "bob"), 3)
     assert {*labels.labels["label"].cast(pl.String)} == {"good", "bad"}
-    assert {*labels.labels["why"]} >= {"well, no", "so, so"}
+    assert {*labels.labels["why"]} >= {"well, no", "so, so", "yes"}
     assert any(note.startswith("blanks before quotation marks") for note in labels.reading.notes)
     (tmp_path / "t.csv").write_text('id,worker,label\n1,ann,good\n2, ann, "a, b", c\n')
     with pytest.raises(DataError, match="line 3 has 5 cells"):

@@ -865,9 +865,10 @@ def _is_plain(path: Path) -> bool:
     separator = "\t" if path.suffix.lower() == ".tsv" else max(",;\t|", key=texts[0].count)
     names = [name.strip() for name in texts[0].split(separator)]
     same = len(names) > 2 and texts[1].count(separator) == len(names) - 1
-    merged = any(text.startswith(separator) for text in texts[1:40])
+    merged = any(text.startswith((separator, f'""{separator}')) for text in texts[1:40])
+    spaced = any(f'{separator} "' in text for text in texts)
     named = all(name and not name.replace(".", "").isdecimal() for name in names)
-    return same and named and len(set(names)) == len(names) and not merged
+    return same and named and len(set(names)) == len(names) and not (merged or spaced)
 
 
 def read_safely(path: Path, read: Any) -> pl.DataFrame:
