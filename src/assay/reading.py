@@ -255,11 +255,12 @@ def _read_file(path: Path, paths: Sequence[Path], settings: ReadSettings) -> lis
 
 
 def _files_of_annotators(paths: tuple[Path, ...], settings: ReadSettings) -> tuple[Path, ...]:
-    """The files of a folder that contains only JSON Lines, as doccano exports one file per annotator."""
+    """The files of a folder that contains only JSON Lines or text tables: one file per annotator."""
     if len(paths) != 1 or not paths[0].is_dir() or settings.format != "auto":
         return paths
     files = tuple(sorted(one for one in paths[0].iterdir() if not one.name.startswith(".")))
-    alike = len(files) > 1 and all(one.suffix == ".jsonl" for one in files)
+    kinds = {one.suffix.lower() for one in files}
+    alike = len(files) > 1 and len(kinds) == 1 and kinds <= {".jsonl", ".csv", ".tsv"}
     # A platform's folder can contain JSON Lines alone, too.
     return files if alike and format_of(paths[0]).name == "table" else paths
 

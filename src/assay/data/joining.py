@@ -10,15 +10,18 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from itertools import combinations
 from typing import Any, Literal
 
+import numpy as np
 import polars as pl
 
 from assay.data import words
 from assay.data.columns import Reading
 from assay.data.names import spelling_groups, strip_spaces
-from assay.data.scales import Interval, Nominal, Ordinal, Scale
+from assay.data.scales import Interval, Nominal, Ordinal, Preference, Scale
 from assay.data.structure.role_names import loose_criteria, loose_matches, same_except_spelling
+from assay.data.structure.sides import PAIR, SWAPPED, marked_as_swapped, swap_sides
 from assay.data.words import criterion_of_file, left_out_notes
 from assay.errors import DataError, counted
 
@@ -75,6 +78,7 @@ def joined(first: Any, second: Any, match: Match) -> dict[str, Any]:
     sources = first.reading.source, second.reading.source
     names, matched = match_ids(first.items["item"], second.items["item"], sources, match, again=again)
     others, about = (t.with_columns(rename_ids(t["item"], names)) for t in (second.labels, second.items))
+    others, turned = texts_on_first_sides(first, second, others)
     labels, criterion = _with_criteria(first, second, others)
     labels = _with_listed(labels, (first.reading, second.reading))
     kinds = pl.concat([first.annotators.select("annotator", "kind"), second.annotators.select("annotator", "kind")])
@@ -103,7 +107,7 @@ def joined(first: Any, second: Any, match: Match) -> dict[str, Any]:
     notes = [n for n in (*one.notes, *other.notes) if n not in stale] + left_out_notes(still)
     reading = Reading(
         f"{one.source} and {other.source}", one.rows + other.rows, (*one.exclusions, *other.exclusions),
-        tuple(dict.fromkeys((*notes, *([matched] if matched else []), note, *of_criteria))),
+        tuple(dict.fromkeys((*notes, *([matched] if matched else []), note, *of_criteria, *turned))),
         study=one.study or other.study, asked=(*one.asked, *other.asked), tried=one.tried + other.tried,
         excluded=(*one.excluded, *other.excluded),
         clusters=one.clusters or other.clusters,
@@ -121,6 +125,28 @@ def joined(first: Any, second: Any, match: Match) -> dict[str, Any]:
         "conditions": list(dict.fromkeys((*first.conditions, *second.conditions))), "spelling": "apart", "exclude": (),
         "reading": replace(reading, apart=tuple(apart)), "unlabelled": _without_labels(first, second, names),
     }  # fmt: skip
+
+
+def texts_on_first_sides(first: Any, second: Any, others: pl.DataFrame) -> tuple[pl.DataFrame, list[str]]:
+    """Return the second table's votes on texts, with the sides that these have in the first, and a note."""
+    votes = all(isinstance(scale, Preference) for one in (first, second) for scale in one.scales.values())
+    named = [{**one.items.schema, **one.labels.schema} for one in (first, second)]
+    texts = [c for c, kind in named[0].items() if kind == named[1].get(c) == pl.String]
+    texts = [c for c in texts if c not in ("item", "annotator", "criterion", *PAIR)] if votes else []
+    ours = pl.DataFrame({"item": first.labels["item"].cast(pl.String), **{c: first.column(c) for c in texts}}).unique()
+    theirs = pl.DataFrame({"item": others["item"].cast(pl.String), **{c: second.column(c) for c in texts}})
+    for one, other in combinations(texts, 2):
+        of = theirs.with_row_index("_row").filter(pl.col(one) != pl.col(other))
+        found = of.join(ours, left_on=["item", one, other], right_on=["item", other, one], how="semi")["_row"]
+        if len(found):
+            rows = np.isin(np.arange(others.height), found.to_numpy())
+            sides = {name: theirs[name] for name in (one, other)}
+            turned = swap_sides(others.with_columns(**sides), rows, (one, other))
+            before = marked_as_swapped(second.column(SWAPPED)) if SWAPPED in named[1] else False
+            return turned.with_columns(pl.Series(SWAPPED, rows ^ before)), [
+                words.turned_texts(len(found), one, other, SWAPPED)
+            ]
+    return others, []
 
 
 def _without_labels(first: Any, second: Any, names: Mapping[str, str]) -> pl.DataFrame | None:

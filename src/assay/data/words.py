@@ -864,6 +864,30 @@ def keys_are_rated(who: Sequence[str], objects: Sequence[str]) -> str:
     return f"{_names(who, 6)}{keys} can be annotators, or the systems that are rated: who gave the labels?"
 
 
+def pairs_of_texts(number: int, column: str, rows: int) -> str:
+    """Return the note on votes in which each row is an item, although pairs of texts come again."""
+    return f"{rows:,} rows show {number:,} pairs of texts: to make each pair an item, set item={column!r}"
+
+
+def texts_on_one_side(swapped: int, column: str) -> str:
+    """Return the note on votes whose two texts were shown in both orders."""
+    return (
+        "votes on one item show its two texts in both orders. The text that is first by its letters is now the first "
+        f"in all votes ({swapped:,} swapped: column {column})"
+    )
+
+
+def turned_texts(swapped: int, first: str, second: str, column: str) -> str:
+    """Return the note on votes of a second table that shows the two texts of items in the other order."""
+    return (
+        f"the second table shows '{first}' and '{second}' of some items in the other order: {swapped:,} of its votes "
+        f"are swapped (column {column})"
+    )
+
+
+BLANKS_BEFORE_QUOTES = "blanks before quotation marks are not part of the cells"
+
+
 def further_cells(
     line: int, cells: int, columns: int, separator: str, last: tuple[str, str], lines: Sequence[int]
 ) -> str:

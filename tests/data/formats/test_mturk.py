@@ -330,3 +330,15 @@ def test_read_plain_batch_excludes_rejected(put, excluded):
     assert any("'AssignmentStatus' is Rejected in 3 rows" in note for note in labels.reading.notes)
     status = assay.read(path, label="AssignmentStatus", scale="nominal")
     assert len(status) == 24
+
+
+def test_numbered_answers_without_inputs_advise_no_columns(tmp_path):
+    rows = [
+        {k: v for k, v in row(w, "a", **{f"Answer.score{i}": str((i + len(w)) % 3) for i in range(1, 5)}).items()
+         if not k.startswith("Input.")}
+        for w in ("W", "WW", "WWW")
+    ]  # fmt: skip
+    (tmp_path / "batch.csv").write_text(batch(*rows))
+    labels = assay.read(tmp_path / "batch.csv", numbered=["score"])
+    assert (labels.n_items, len(labels)) == (4, 12)
+    assert not [note for note in labels.reading.notes if note.endswith("()")]

@@ -51,6 +51,8 @@ class Rows:
         Labels in the order that their columns declared, if the labels themselves no longer show it.
     compared : tuple of str or None
         The columns that the votes of each annotator's column compare, as the file calls them.
+    texts : tuple of str or None
+        The columns of the two texts that each row, a vote, compares.
     keys : KeyColumns or None
         Columns that were keys of objects of labels, if it is to be asked what they are.
     """
@@ -63,6 +65,7 @@ class Rows:
     untyped: bool = False
     orders: Mapping[str | None, tuple[str, ...]] = field(default_factory=dict)
     compared: tuple[str, str] | None = None
+    texts: tuple[str, str] | None = None
     keys: KeyColumns | None = None
 
     @cached_property

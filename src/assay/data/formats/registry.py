@@ -874,7 +874,8 @@ def _named_by_files(parts: list[Rows], sources: Sequence[Rows], settings: ReadSe
     for k, (part, own) in enumerate(zip(parts, names, strict=True)):
         usual = ["label", *(["questions"] if alike else [])]
         unnamed = all(any(called(plain_name(name), role) for role in usual) for name in own) or {*own} in criteria
-        unnamed |= alike and len(own) == 1 and not _is_name(own[0]) and not any(map(_is_criterion, files))
+        one = len(own) == 1 and not any(map(_is_criterion, files))
+        unnamed |= alike and not any(map(_is_name, own)) and (one or all(map(_is_name, files)))
         others = pl.concat([one for i, one in enumerate(items) if i != k])
         wide = set(own) <= {*sources[k].labels.columns} - people and len(set(files)) == len(files)
         if unnamed and wide and "criterion" not in part.labels.columns and items[k].is_in(others.implode()).any():
@@ -1078,15 +1079,18 @@ def join_files(parts: Sequence[Rows]) -> Rows:
         [p.labels.with_columns(_row=pl.format("{}, {}", pl.lit(p.reading.source), _place(p))) for p in parts],
         how="diagonal_relaxed",
     )
-    tables = [p.items for p in parts if p.items is not None]
+    texts, said = (one[0] if len(one := list({p.texts for p in parts})) == 1 else None), list[str]()
+    if texts is not None:
+        labels, said = tables.texts_on_one_side(labels, texts)
+    about = [p.items for p in parts if p.items is not None]
     items = (
-        pl.concat(tables, how="diagonal_relaxed").unique("item", keep="first", maintain_order=True) if tables else None
+        pl.concat(about, how="diagonal_relaxed").unique("item", keep="first", maintain_order=True) if about else None
     )
     reading = Reading(
         f"{counted(len(parts), 'file')} ({listing([p.reading.source for p in parts], 3)})",
         sum(p.reading.rows for p in parts),
         tuple(replace(e, reason=f"{e.reason} ({p.reading.source})") for p in parts for e in p.reading.exclusions),
-        tuple(f"{p.reading.source}: {note}" for p in parts for note in _notes(p)),
+        (*(f"{p.reading.source}: {note}" for p in parts for note in _notes(p)), *said),
         places=tuple(dict.fromkeys(name for p in parts for name in p.reading.places)),
     )
     scales = None if first.scales is None else {c: s for p in reversed(parts) for c, s in (p.scales or {}).items()}
@@ -1098,6 +1102,7 @@ def join_files(parts: Sequence[Rows]) -> Rows:
         reading=replace(reading, apart=apart),
         scales=scales,
         untyped=any(p.untyped for p in parts),
+        texts=texts,
     )
 
 

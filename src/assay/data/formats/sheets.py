@@ -15,8 +15,9 @@ import sys
 import tempfile
 import zipfile
 import zlib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import pairwise, takewhile
 from pathlib import Path
 from typing import Any
 
@@ -25,7 +26,7 @@ import polars as pl
 from assay.data.names import refuse_equal_names
 from assay.data.notations import is_latin, single_byte, wide_encoding
 from assay.data.structure.role_names import AVERAGE_ROW, SUMMARY_ROW, called, plain_name
-from assay.data.words import further_cells, no_header
+from assay.data.words import BLANKS_BEFORE_QUOTES, further_cells, no_header
 from assay.errors import DataError, counted, listing, unknown
 
 SPREADSHEETS = (".xlsx", ".xlsm", ".xlsb", ".xls", ".ods")
@@ -221,6 +222,9 @@ def _read_rows(path: Path, separator: str, skip: int, notes: list[str]) -> pl.Da
         raise DataError(f"{path} is empty") from None
     except (pl.exceptions.PolarsError, OSError) as error:
         if "utf" not in str(error).lower():
+            if (closed := _without_blanks(path.read_bytes(), separator)) is not None:
+                notes.append(BLANKS_BEFORE_QUOTES)
+                return pl.read_csv(closed, **how)
             refuse_further_cells(path, separator, skip)
             return _safely(path, lambda: pl.read_csv(path, **how))
     encoding = single_byte(data := path.read_bytes())
@@ -234,6 +238,19 @@ def _read_rows(path: Path, separator: str, skip: int, notes: list[str]) -> pl.Da
     kind = "Mac" if encoding == "mac_roman" else "Windows"
     notes.append(f"the file is not UTF-8; read as {kind} text ({encoding.replace('_', ' ')})")
     return _safely(path, lambda: pl.read_csv(_recode(path, encoding), **how))
+
+
+def _without_blanks(data: bytes, separator: str) -> io.BytesIO | None:
+    """The table without blanks before quotation marks, `a, "b, c"`; None if its rows then differ in length, too."""
+    if separator.isspace() or separator.encode() + b' "' not in data:
+        return None
+    text = data.replace(DOUBLED, b"\n").decode("utf-8-sig")
+    rows = list(csv.reader(io.StringIO(text, newline=""), delimiter=separator, skipinitialspace=True))
+    if len({len(row) for row in rows if row}) != 1:
+        return None
+    made = io.StringIO()
+    csv.writer(made, delimiter=separator, lineterminator="\n").writerows(rows)
+    return io.BytesIO(made.getvalue().encode())
 
 
 def _recode(path: Path, encoding: str) -> io.BytesIO:
@@ -469,23 +486,34 @@ MERGED = 0.4
 
 
 def _fill_merged(frame: pl.DataFrame) -> tuple[pl.DataFrame, list[str]]:
-    """Fill the first column with the text of each merged cell in all of its rows."""
+    """Fill the first columns with the text of each merged cell in all of its rows: an outer cell covers inner ones."""
     if frame.width < 3 or frame.height < 4:
         return frame, []
-    name = frame.columns[0]
-    blank = frame[name].is_null() | (frame[name].str.strip_chars() == "")
-    others = frame.select(pl.sum_horizontal(pl.all().exclude(name).is_not_null())).to_series()
-    inside = blank & (others >= 2)
-    if blank[0] or float(inside.mean() or 0) < MERGED:  # type: ignore[arg-type]
-        return frame, []
-    starts = frame[name].filter(~blank)
-    if starts.n_unique() < len(starts):
-        return frame, []
-    text = pl.select(pl.when(~blank).then(frame[name])).to_series().forward_fill()
-    filled = pl.select(pl.when(inside | ~blank).then(text)).to_series().alias(name)
-    count = int(inside.sum())
+    blank = {n: frame[n].is_null() | (frame[n].str.strip_chars() == "") for n in frame.columns[:-2]}
+    merged = [*takewhile(lambda n: not blank[n][0] and float(blank[n].mean() or 0) >= MERGED, blank)]  # type: ignore[arg-type]
+    nested = all((blank[outer] | ~blank[inner]).all() for outer, inner in pairwise(merged))
+    for names in (merged, merged[:1]) if nested and len(merged) > 1 else (merged[:1],):
+        if names and (found := _filled_below(frame, names, blank)) is not None:
+            return found
+    return frame, []
+
+
+def _filled_below(
+    frame: pl.DataFrame, names: Sequence[str], blank: Mapping[str, pl.Series]
+) -> tuple[pl.DataFrame, list[str]] | None:
+    """The table with merged cells in these columns filled, and notes; None if a text of the innermost comes again."""
+    last = blank[names[-1]]
+    others = frame.select(pl.sum_horizontal(pl.all().exclude(names).is_not_null())).to_series()
+    inside = last & (others >= 2)
+    texts = [pl.select(pl.when(~blank[n]).then(frame[n])).to_series().forward_fill().alias(n) for n in names]
+    starts = pl.DataFrame(texts).filter(~last)
+    if float(inside.mean() or 0) < MERGED or starts.n_unique() < starts.height:  # type: ignore[arg-type]
+        return None
+    filled = [pl.select(pl.when(inside | ~last).then(text)).to_series().alias(text.name) for text in texts]
+    counts = [int((blank[n] & (inside | ~last)).sum()) for n in names]
     return frame.with_columns(filled), [
         f"{count} empty cells below a name in column '{name}' assumed to be merged with it"
+        for count, name in zip(counts, names, strict=True)
     ]
 
 

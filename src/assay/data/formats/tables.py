@@ -65,15 +65,24 @@ from assay.data.structure.sides import (
     GRADES,
     PAIR,
     PAIR_OF,
+    SWAPPED,
     Battle,
     Sides,
     find_battles,
+    marked_as_swapped,
     name_sides,
     pair_names,
+    swap_sides,
     votes_in,
 )
 from assay.data.values import MARKS, parse_numbers, plain_numbers
-from assay.data.words import labels_by_criterion, no_voter, same_for_criteria, unread_answers
+from assay.data.words import (
+    labels_by_criterion,
+    no_voter,
+    pairs_of_texts,
+    same_for_criteria,
+    unread_answers,
+)
 from assay.errors import AssayError, DataError, counted, listing, require, unknown
 from assay.estimation.result import Exclusion
 
@@ -856,9 +865,10 @@ def _is_plain(path: Path) -> bool:
     separator = "\t" if path.suffix.lower() == ".tsv" else max(",;\t|", key=texts[0].count)
     names = [name.strip() for name in texts[0].split(separator)]
     same = len(names) > 2 and texts[1].count(separator) == len(names) - 1
-    merged = any(text.startswith(separator) for text in texts[1:40])
+    merged = any(text.startswith((separator, f'""{separator}')) for text in texts[1:40])
+    spaced = any(f'{separator} "' in text for text in texts)
     named = all(name and not name.replace(".", "").isdecimal() for name in names)
-    return same and named and len(set(names)) == len(names) and not merged
+    return same and named and len(set(names)) == len(names) and not (merged or spaced)
 
 
 def read_safely(path: Path, read: Any) -> pl.DataFrame:
@@ -982,16 +992,50 @@ def arena_rows(
         # Battles without a question are separate items, so no vote is repeated.
         again = "repeat" not in kept.columns and bool(named or asked)
         kept, said = _repeated_votes(kept, named or "item") if again else (kept, [])
-        notes += said
-    neither = f"{battle.winner} names neither {battle.first}, {battle.second} nor a tie"
-    neither += f" ({words})" if words else ""
+    else:
+        single = kept["item"].n_unique() == kept.height and not asked
+        kept, said = (kept, _pairs_of_texts(kept, battle)) if single else texts_on_one_side(kept, battle[:2])
+    notes += said
+    neither = f"{battle.winner} names neither {battle.first}, {battle.second} nor a tie{f' ({words})' if words else ''}"
     gone = (Exclusion("row", out, neither),) if out else ()
     if itself.any():
         gone = (*gone, Exclusion("row", int(itself.sum()), "compares a system with itself"))
     if annotator is not None and annotator != "annotator":
         kept = kept.drop("annotator")
     scale = Preference(GRADES) if graded else Preference()
-    return Rows(kept, reading=Reading(source, frame.height, exclusions=gone, notes=tuple(notes)), scales={None: scale})
+    reading = Reading(source, frame.height, exclusions=gone, notes=tuple(notes))
+    return Rows(kept, reading=reading, scales={None: scale}, texts=None if battle.systems else battle[:2])
+
+
+def texts_on_one_side(votes: pl.DataFrame, sides: tuple[str, str]) -> tuple[pl.DataFrame, list[str]]:
+    """Return votes on texts with each on one side, if those on one item show its two texts in both orders; and a note.
+
+    The text that is first by its letters becomes the first of all votes, so that the order of rows has no influence.
+    """
+    first, second = (votes[side].cast(pl.String) for side in sides)
+    orders = pl.DataFrame([votes["item"], first.alias("first"), second.alias("second")]).unique()
+    swapped = (first > second).fill_null(value=False)
+    if not orders.join(orders, left_on=["item", "first", "second"], right_on=["item", "second", "first"]).filter(
+            pl.col("first") != pl.col("second")).height:  # fmt: skip
+        return votes, []
+    label = pl.col("label").cast(pl.Int64)
+    place = pl.when(label < 0).then(1).when(label > 0).then(2).cast(pl.Int64)
+    shown = votes if "position" in votes.columns else votes.with_columns(position=place)
+    made = swap_sides(shown, swapped.to_numpy(), sides)
+    before = marked_as_swapped(votes[SWAPPED]) if SWAPPED in votes.columns else False
+    made = made.with_columns(pl.Series(SWAPPED, swapped.to_numpy() ^ before))
+    return made, [words.texts_on_one_side(int(swapped.sum()), SWAPPED)]
+
+
+def _pairs_of_texts(votes: pl.DataFrame, battle: Battle) -> list[str]:
+    """A note if pairs of texts come again in several rows, each of them an item, and a column names each of them."""
+    others = [c for c in votes.columns if c not in (*battle[:2], "item", "annotator", "label", "_row")]
+    texts = [pl.col(side).cast(pl.String) for side in battle[:2]]
+    pairs = votes.select(*others, _pair=pl.concat_list(texts).list.sort().list.join("\n"))
+    number = pairs["_pair"].n_unique()
+    same = (c for c in others if pairs[c].null_count() == 0 and pairs[c].n_unique() == number)
+    found = next((c for c in same if pairs.select("_pair", c).n_unique() == number), None)
+    return [] if found is None or 2 * number > votes.height else [pairs_of_texts(number, found, votes.height)]
 
 
 MOST_UNREAD, FEW_UNREAD = 0.05, 3

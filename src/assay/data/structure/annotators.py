@@ -312,6 +312,8 @@ class AnnotatorSearch(KeySearch):
         stated = {self.stated.item, self.stated.criterion, self.stated.repeat}
         further = {n for k in keys for n in k if any(self._is_extra(n, one) for one in _FURTHER)}
         pairs = [(n, k) for k in keys for n in k if n not in stated | further and not {*k} - {n} <= further]
+        names = [one for one in pairs if not (self.views[one[0]].free and self.views[one[0]].spaced)]
+        pairs = names if names or further.intersection(keys[0]) else pairs
         if not pairs:
             if self._people_next_to(labels, keys[0]):
                 return None
@@ -345,9 +347,9 @@ class AnnotatorSearch(KeySearch):
             choices.append((words.columns_are_annotators(people), {"layout": "wide", "item": item, "columns": people}))
         item = [n for n in self.views if n in keys[0]]
         given, unsure = (people, None) if people else self._labels(RowKey(keys[0][0], keys[0][1:]))
-        if given and unsure is None and not further & {*item}:
-            one = of_one({"item": item[0] if len(item) == 1 else item, "columns": given})
-            choices += [(f"{words.item_is(item)}, and {words.answered_by_one(given, who)}", more) for who, more in one]
+        others = [n for n in labels if people and n not in people]
+        for own in filter(None, (given, others)) if unsure is None and not further & {*item} else ():
+            choices += self._rows_are_items(item, own)
         choices += [own[0] for is_item, own in each if is_item] + [one for _, own in each for one in own[1:]]
         choices = choices[:MOST_READINGS]
         could = list(dict.fromkeys(n for n, _ in pairs))
@@ -388,13 +390,19 @@ class AnnotatorSearch(KeySearch):
             named = [choice for name in who for choice in self._choices(name, key)]
             choices += [*of_runs, *((said, {"layout": "long", **more} if of_runs else more) for said, more in named)]
             given, unsure = self._labels(RowKey(key[0], tuple(key[1:])))
+            whole = [n for n in self.views if n in key]
             if given and unsure is None:
-                whole = [n for n in self.views if n in key]
-                choices += [(f"{words.item_is(whole)}, and {words.answered_by_one(given, one)}", answer)
-                            for one, answer in of_one({"item": whole, "columns": given})]  # fmt: skip
+                choices += self._rows_are_items(whole, given)
             elif who:
+                people = [n for n in given if is_human(n)]
+                choices[:0] = self._rows_are_items(whole, people) if people else []
                 choices.append((words.name_no_annotators(numbered), {}))
         self.questions.append(Doubt(words.no_annotator_named(key, who), tuple(choices)))
+
+    def _rows_are_items(self, item: Sequence[str], labels: Sequence[str]) -> list[tuple[str, dict[str, Any]]]:
+        """The readings in which one human or judge gave the labels of each row, which several columns name together."""
+        one = of_one({"item": item[0] if len(item) == 1 else [*item], "columns": [*labels]})
+        return [(f"{words.item_is(item)}, and {words.answered_by_one(labels, who)}", more) for who, more in one]
 
     def _runs_of_a_judge(self, item: Sequence[str], numbered: Sequence[str], labels: Sequence[str]) -> list[Choice]:
         """The reading in which a column numbers the runs of models, whose columns have their labels."""

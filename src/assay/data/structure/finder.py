@@ -155,12 +155,13 @@ class StructureSearch(WideSearch):
         return {n: one for n, one in near.items() if any(on_same_values(one, views[o]) for o in known if o != n)}
 
     def _labels_data(self, label: str) -> bool:
-        """Whether a column called label is constant, next to columns that could be labels: the class of a data set."""
-        if "label" not in self.stated.by_name or label not in self.views or self.views[label].n_values > 1:
+        """Whether a column called label holds one class, or titles, next to columns that could be labels."""
+        view = self.views.get(label) if "label" in self.stated.by_name else None
+        if view is None or not (view.n_values <= 1 or (view.unique and view.spaced)):
             return False
         others = [n for n in self.views if n != label]
         could = [n for n in others if self.views[n].could_be_labels and self._by_name(n) is None]
-        many = self.views[label].filled >= LEAST_CONSTANT and any(self.views[n].n_values > 1 for n in could)
+        many = view.filled >= LEAST_CONSTANT and any(self.views[n].n_values > 1 for n in could)
         return many or criteria_of_one(others) is not None
 
     def _with_named_columns(self) -> Stated:

@@ -24,6 +24,9 @@ MOST_ENTITIES = 16
 LARGEST_ENTITY = 0.7
 """Share of rows up to which the values of a column come again, as those of an item or an annotator do."""
 
+LEAST_AGAIN = 2
+"""How often texts that name a part of an item occur, on average: replies of two annotators can be equal by chance."""
+
 MOST_EQUAL_ITEMS = 10
 """Items up to which all annotators can agree on each of them by chance."""
 
@@ -194,9 +197,16 @@ class KeySearch(TableSearch):
                 continue
             if view.unique and (view.values is None or view.counts_rows or view.whole):
                 continue
-            if self._described(name, key) is None:
+            if self._described(name, key) is None and not self._names_parts(name, key):
                 found.append(name)
         return found
+
+    def _names_parts(self, name: str, key: RowKey | tuple[str, ...]) -> bool:
+        """Whether a text that comes again is in the rows of one item only: it names a part of it, as an id does."""
+        view = self.views[name]
+        item = key.item if isinstance(key, RowKey) else ()
+        again = view.values is None and LEAST_AGAIN * len(view.distinct) <= view.filled
+        return again and len(item) > 1 and all(self._belongs(n, [name]) for n in item)
 
     def _labels(self, key: RowKey) -> tuple[list[str], Doubt | None]:
         """The columns of labels, one per criterion, and the question about them."""

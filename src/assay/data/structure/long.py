@@ -56,7 +56,8 @@ class LongSearch(AnnotatorSearch):
     def _asked_who(self) -> Structure:
         """The structure of a table in which nothing says who answered."""
         columns = [Role(n, "unknown", "", v.examples(), "doubtful") for n, v in self.views.items()]
-        options = next((options for _, options in self.questions[0].choices), {})
+        first, *others = [options for _, options in self.questions[0].choices if options] or [{}]
+        options = {role: name for role, name in first.items() if all(one.get(role) == name for one in others)}
         return Structure("long", tuple(columns), options, tuple(self.questions), tuple(self.errors))
 
     def long(self, key: RowKey) -> Structure:
@@ -78,10 +79,12 @@ class LongSearch(AnnotatorSearch):
         if not self.questions and not said and not models:
             self._check_exchanged(key, labels, options)
         if not said and all(one is question for one in self.questions):
+            asked = len(self.questions)
             self._check_stations(key, labels)
-            self._ask_version(key)
-            if stated.item is None and key.criterion is None:
-                self._ask_criterion(key.item)
+            if len(self.questions) == asked:  # what the item is, is one question
+                self._ask_version(key)
+                if stated.item is None and key.criterion is None:
+                    self._ask_criterion(key.item)
         taken: dict[str, RoleKind] = dict.fromkeys(key.item, "item")
         taken |= {key.who: "annotator", **dict.fromkeys(labels, "label")}
         taken |= {name: role for role, name in (("criterion", key.criterion), ("repeat", key.repeat)) if name}  # type: ignore[misc]

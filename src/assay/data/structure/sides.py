@@ -423,13 +423,14 @@ class Sides:
         return bool((one[codes] != value).any())
 
 
-def swap_sides(table: pl.DataFrame, rows: NDArray[np.bool_]) -> pl.DataFrame:
-    """Swap the two systems in some rows, with their labels and all other columns about a side."""
+def swap_sides(table: pl.DataFrame, rows: NDArray[np.bool_], texts: tuple[str, str] = PAIR) -> pl.DataFrame:
+    """Swap the two systems or texts in some rows, with their labels and all other columns about a side."""
     swap, label = pl.Series(rows), pl.col("label")
     # Labels of votes are whole numbers, stored as text if other criteria have words as labels.
     other = (-label.cast(pl.Int64, strict=False)).cast(table.schema["label"])
     changed = [pl.when(swap).then(other).otherwise(label).alias("label")]
-    for first, second in side_columns(table.columns):
+    further = [texts] if {*texts} <= {*table.columns} else []
+    for first, second in dict.fromkeys((*further, *side_columns(table.columns))):
         types = table.schema[first], table.schema[second]
         # Numbers of two types, as a missing value makes them, or a column without any value, are still one quantity.
         if types[0] == types[1] or not any(one.is_nested() for one in types):

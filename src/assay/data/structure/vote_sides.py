@@ -10,6 +10,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from assay.data.annotations import Annotations
+from assay.data.joining import texts_on_first_sides
 from assay.data.scales import Preference
 from assay.data.structure.sides import PAIR, SWAPPED, Sides, marked_as_swapped, side_columns, swap_sides
 from assay.errors import DataError, listing
@@ -28,7 +29,7 @@ def align_sides(tables: Sequence[Annotations], names: Sequence[str]) -> list[Ann
     Parameters
     ----------
     tables : sequence of Annotations
-        Tables without votes on named systems are returned unchanged.
+        Those without votes are returned unchanged; of votes on two texts, the texts have the sides of the first.
     names : sequence of str
         The names of the tables in messages.
 
@@ -40,7 +41,7 @@ def align_sides(tables: Sequence[Annotations], names: Sequence[str]) -> list[Ann
     votes = [all(isinstance(scale, Preference) for scale in one.scales.values()) for one in tables]
     named = [set(PAIR) <= set(_columns(one)) for one in tables]
     if not (all(votes) and any(named)):
-        return list(tables)
+        return [tables[0], *(_with_texts_of(tables[0], one) for one in tables[1:])] if all(votes) else list(tables)
     if not all(named):
         without = [name for name, has in zip(names, named, strict=True) if not has]
         raise DataError(
@@ -57,6 +58,11 @@ def align_sides(tables: Sequence[Annotations], names: Sequence[str]) -> list[Ann
         rows, start = swapped[start : start + len(one)], start + len(one)
         found.append(_with_items(_swap(one, rows), one.items.columns) if rows.any() else one)
     return found
+
+
+def _with_texts_of(first: Annotations, other: Annotations) -> Annotations:
+    votes, turned = texts_on_first_sides(first, other, other.labels)
+    return replace(other, labels=other.labels.with_columns(votes["label"])) if turned else other
 
 
 def _with_items(swapped: Annotations, columns: Sequence[str]) -> Annotations:

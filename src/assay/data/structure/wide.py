@@ -21,6 +21,7 @@ from assay.data.structure.role_names import (
     AVERAGE,
     AVERAGE_ROW,
     ENDS_IN_ID,
+    GENERAL_MODELS,
     ID,
     NUMBERED,
     PREDICTED,
@@ -165,9 +166,9 @@ class WideSearch(LongSearch):
 
         Stars or a score next to annotators' names describe the item.
         """
-        asked = len(self.questions)
+        asked, refused = len(self.questions), len(self.errors)
         found, _ = self._one_scale([*open_], {**roles})
-        del self.questions[asked:]
+        del self.questions[asked:], self.errors[refused:]
         known = [self.views[one] for one in labels]
         alike = [n for n in open_ if n not in labels and any(on_one_scale(self.views[n], one) for one in known)]
         if crossed_names(labels) is not None or self.stated.split_columns is not None:
@@ -267,6 +268,10 @@ class WideSearch(LongSearch):
     def _ask_judges_or_systems(self, names: Sequence[str], options: dict[str, Any]) -> None:
         """Name the judges among columns; if all are called as systems, one person could have rated them."""
         self.name_judges(names, options, of_columns=True)
+        if self._asks_of_questions(names, options.get("judges", ())):
+            self.questions.pop()  # that one of them is a judge
+            del options["judges"]
+            return
         systems = [n for n in names if n in options.get("judges", ()) or SYSTEM_NAME.fullmatch(n)]
         if len(names) < 2 or len(systems) < len(names) or self.stated.people:
             return
@@ -281,6 +286,15 @@ class WideSearch(LongSearch):
         ]
         choices += self._rated_columns(names, options)
         self.questions.append(Doubt(words.all_models(list(names)), tuple(choices)))
+
+    def _asks_of_questions(self, names: Sequence[str], judges: Sequence[str]) -> bool:
+        """Whether names begin with a word for any model next to those of questions: ``llm_recall, faithfulness``."""
+        stated, rest = self.stated, [n for n in names if n not in judges]
+        if not (judges and stated.alone and stated.shape is None and stated.columns is None) or human_names(rest):
+            return False
+        plain = [plain_name(n).split() for n in judges]
+        general = all(one[0] in GENERAL_MODELS and not called(" ".join(one[1:]), "label") for one in plain)
+        return general and all(len(one) > 1 for one in plain) and any(called(plain_name(n), "questions") for n in rest)
 
     def _ask_one_or_several(self, labels: Sequence[str], who: str, options: dict[str, Any]) -> None:
         """Ask whether columns that name the same annotator are criteria, or annotators."""

@@ -64,7 +64,8 @@ def read_mturk(path: Path, item: str | None, settings: FormatSettings) -> Rows:
         name = own_id(item, {**inputs, **row}, f"{path}, {where}")
         if name is None:
             name = _digest(inputs) if inputs else str(row.get("HITId") or where)
-            intake.note(f"equal inputs are one item; name your own id with item=... ({listing(list(inputs), 4)})")
+            if inputs:
+                intake.note(f"equal inputs are one item; name your own id with item=... ({listing(list(inputs), 4)})")
         base = PlatformAnswer(
             name,
             row["WorkerId"] if by_id else _code(row["WorkerId"], settings.salt),
