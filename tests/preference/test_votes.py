@@ -553,3 +553,25 @@ def test_votes_on_pairs_of_outputs_are_on_what_these_are_of():
 def test_a_setting_for_one_system_is_a_list_of_one():
     assert SetSettings(systems="a", who="humans").systems == ("a",)
     assert SetSettings(who="judges").who == ("judges",)
+
+
+@pytest.mark.parametrize("names", [("A", "B", "C", "D"), ("left", "right", "up", "down"), ("1", "2", "3", "4")])
+def test_a_word_for_a_side_that_names_a_system_has_one_meaning_in_all_rows(names):
+    rng = np.random.default_rng(4)
+    pairs = [rng.choice(4, 2, replace=False) for _ in range(200)]
+    won = [int(rng.random() < (0.8 if one < other else 0.2)) for one, other in pairs]  # 1: the first side
+    words = names[:2]
+
+    def read(systems, winners):
+        frame = pl.DataFrame({
+            "prompt": [f"q{k % 40}" for k in range(200)], "worker": [f"w{k // 40}" for k in range(200)],
+            "model_a": [systems[one] for one, _ in pairs], "model_b": [systems[other] for _, other in pairs],
+            "winner": winners,
+        })  # fmt: skip
+        return assay.ratings(assay.read(frame, item="prompt"), n_resamples=20).table["rating"].to_list()
+
+    others = ("gpt", "llama", "qwen", "phi")
+    sides = [words[0] if first else words[1] for first in won]
+    assert read(names, sides) == read(others, sides), "the side, also in rows with a system of that name"
+    by_name = [names[one if first else other] for (one, other), first in zip(pairs, won, strict=True)]
+    assert read(names, by_name) == read(others, sides)

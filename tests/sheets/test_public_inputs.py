@@ -512,7 +512,6 @@ def test_lines_that_end_in_cr_cr_lf_and_a_footer_are_read(tmp_path: Path) -> Non
 @pytest.mark.parametrize(
     ("cells", "advice"),
     [
-        (' "six coins, not five"', ', put it in quotation marks, without a space before them: "six coins, not five"$'),
         ("six coins, not five", ', put it in quotation marks: "six coins, not five"$'),
     ],
 )

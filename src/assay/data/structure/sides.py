@@ -115,9 +115,14 @@ def votes_in(table: pl.DataFrame, battle: Battle) -> pl.Series:
     else:
         plain = [_plain_words(side.cast(pl.String)) for side in sides]
     frame = pl.DataFrame({"said": said.column(), "vote": vote, "one": plain[0], "other": plain[1]})
-    return frame.select(
-        pl.coalesce(_named_side(""), "vote", _named_side(_PUNCTUATION)).cast(pl.Int64).alias("label")
-    ).to_series()
+    name, word = _named_side(""), pl.col("vote")
+    # A word for a side that is the name of a system too, such as A, has one meaning in all rows.
+    either = pl.col("said").is_in(pl.concat(plain).unique().to_list()) & (word != 0).fill_null(value=False)
+    if (frame.select(name.filter(either).is_not_null().mean()).item() or 0) < LEAST_READ:
+        name = pl.when(~either).then(name)
+    else:
+        word = pl.when(~either).then(word)
+    return frame.select(pl.coalesce(name, word, _named_side(_PUNCTUATION)).cast(pl.Int64).alias("label")).to_series()
 
 
 _PUNCTUATION = r"[\s_.()\[\]\"'*-]+"
@@ -136,10 +141,9 @@ def _votes_by_word(said: pl.Series, battle: Battle) -> pl.Series:
     words = winner_words(battle)
     bare = {re.sub(_PUNCTUATION, "", word): side for word, side in words.items() if word != "[[c]]"}
     bare = {word: side for word, side in bare.items() if not word.isdecimal()}
-    label = said.replace_strict(list(words), list(words.values()), default=None, return_dtype=pl.Int64)
-    spelled = said.str.replace_all(_PUNCTUATION, "").replace_strict(
-        list(bare), list(bare.values()), default=None, return_dtype=pl.Int64
-    )
+    how: dict[str, Any] = {"default": None, "return_dtype": pl.Int64}
+    label = said.replace_strict(list(words), list(words.values()), **how)
+    spelled = said.str.replace_all(_PUNCTUATION, "").replace_strict(list(bare), list(bare.values()), **how)
     left, sign, right = (said.str.extract(_GRADED, k) for k in (1, 2, 3))
     frame = pl.DataFrame({"label": label, "spelled": spelled, "left": left, "sign": sign, "right": right})
     first = (pl.col("left") == "a") == pl.col("sign").str.starts_with(">")
@@ -286,9 +290,8 @@ def _named_sides(first: str, second: str) -> bool:
 
 def _are_compared(one: ColumnView, other: ColumnView) -> bool:
     """Whether two columns of named sides can be what is compared: no numbers, no votes, and never equal in a row."""
-    columns = (one, other)
-    numbers = any(_plain_words(v.distinct.cast(pl.String)).str.contains(r"^[-+.\d]").any() for v in columns)
-    return not (numbers or any(map(_has_side_words, columns)) or (one.texts == other.texts).any())
+    numbers = any(_plain_words(v.distinct.cast(pl.String)).str.contains(r"^[-+.\d]").any() for v in (one, other))
+    return not (numbers or _has_side_words(one) or _has_side_words(other) or (one.texts == other.texts).any())
 
 
 def _has_side_words(view: ColumnView) -> bool:
@@ -302,16 +305,14 @@ MOST_EQUAL = 0.05
 
 
 def _share_equal(one: ColumnView, other: ColumnView) -> float:
-    equal = (one.texts == other.texts).drop_nulls()
-    return float(equal.mean() or 0) if len(equal) else 0.0  # type: ignore[arg-type]
+    return float((one.texts == other.texts).mean() or 0)  # type: ignore[arg-type]
 
 
 def _are_sides(one: ColumnView, other: ColumnView) -> bool:
     """Whether two columns have one vocabulary and are equal in no row, although chance would make some equal."""
     mine, theirs = set(one.distinct.to_list()), set(other.distinct.to_list())
-    if len(mine & theirs) < 2 or 2 * len(mine & theirs) < min(len(mine), len(theirs)):
-        return False
-    if (one.texts == other.texts).any():
+    few = len(mine & theirs) < 2 or 2 * len(mine & theirs) < min(len(mine), len(theirs))
+    if few or (one.texts == other.texts).any():
         return False
     both = pl.DataFrame({"one": one.texts, "other": other.texts}).drop_nulls()
     shares = both["one"].value_counts(normalize=True).join(
