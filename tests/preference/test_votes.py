@@ -568,10 +568,10 @@ def test_a_word_for_a_side_that_names_a_system_has_one_meaning_in_all_rows(names
             "model_a": [systems[one] for one, _ in pairs], "model_b": [systems[other] for _, other in pairs],
             "winner": winners,
         })  # fmt: skip
-        return assay.ratings(assay.read(frame, item="prompt"), n_resamples=20).table["rating"].to_list()
+        return assay.ratings(assay.read(frame, item="prompt"), n_resamples=20).table["estimate"].to_list()
 
     others = ("gpt", "llama", "qwen", "phi")
     sides = [words[0] if first else words[1] for first in won]
-    assert read(names, sides) == read(others, sides), "the side, also in rows with a system of that name"
+    assert read(names, sides) == pytest.approx(read(others, sides)), "the side, also in rows with a system of that name"
     by_name = [names[one if first else other] for (one, other), first in zip(pairs, won, strict=True)]
-    assert read(names, by_name) == read(others, sides)
+    assert read(names, by_name) == pytest.approx(read(others, sides))

@@ -578,7 +578,8 @@ def _choose_estimator(checks: SpotChecks, settings: EstimateSettings) -> tuple[s
     worst = [one.words for one in found if one.p < DOUBTED][:2]
     lead = f"the {checks.n:,} labelled items are not a random sample of the {checks.n_all:,}: {'; '.join(worst)}"
     if found[0].p >= REFUSED or settings.sampling == "trust":
-        trusted = " They are used anyway." if settings.sampling == "trust" else ""
+        whole = "" if settings.clusters else " If documents were sampled whole, set clusters=... (--clusters)."
+        trusted = f" They are used anyway.{whole}" if settings.sampling == "trust" else ""
         return settings.estimator, (f"it is likely that {lead} ({p_value(found[0].p)}).{trusted}",)
     if settings.gold is not None and settings.estimator == "auto":
         return "rogan-gladen", (f"{lead}, so the judge's error rates on them correct its labels of the other items.",)

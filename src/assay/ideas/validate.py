@@ -482,6 +482,7 @@ class _MeasureComparison:
         found = {}
         for i, adjusted, *at in zip(self.shown, holm.tolist(), *levels, strict=True):
             verdict = decide(each[i], adjusted, others[i], ceiling, self.inference, len(self.member), (at[0], at[1]))
+            verdict = replace(verdict, compared=bool(others[i] or same[i]))
             found[self.measures[i].name] = verdict.of_baseline(self.measures[same[i][0]].name) if same[i] else verdict
         return found
 
@@ -912,6 +913,8 @@ class MeasureVerdict:
     needed: FurtherData | None = None
     constant: bool = field(default=False)
     same: str | None = None
+    compared: bool = field(default=True, metadata={"json": False})
+    """Whether there is a baseline measure to compare with."""
 
     def of_baseline(self, name: str) -> MeasureVerdict:
         """The verdict on a measure that equals a baseline."""
@@ -926,8 +929,9 @@ class MeasureVerdict:
         if self.needed == FurtherData(None, None) and self.p <= ALPHA and self.beaten_by:
             needed = words.inseparable_line(self.beaten_by, MOST_TIMES)
         return words.verdict_line(
-            row, self.verdict, self.share, reasons, needed, MOST, constant=self.constant, same=self.same
-        )
+            row, self.verdict, self.share, reasons, needed, MOST, constant=self.constant, same=self.same,
+            compared=self.compared,
+        )  # fmt: skip
 
 
 def decide(

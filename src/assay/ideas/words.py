@@ -33,32 +33,35 @@ MOST_SENTENCES = 6
 
 def verdict_line(
     row: Mapping[str, Any], verdict: SimilarityVerdict, share: float, reasons: Sequence[str], needed: str,
-    bound: float, *, constant: bool, same: str | None = None,
+    bound: float, *, constant: bool, same: str | None = None, compared: bool = True,
 ) -> str:  # fmt: skip
     """The verdict on one measure, with the numbers of its row.
 
-    ``bound`` is the share of the ceiling to exceed, ``same`` the baseline that the measure equals.
+    ``bound`` is the share of the ceiling to exceed, ``same`` the baseline that the measure equals, ``compared`` whether
+    there are baselines.
     """
     name, percent = row["measure"], f"{100 * bound:g}%"
     rho = f"ρ = {estimated(row['estimate'], row['low'], row['high'])} ({counted(row['n'], 'pair')})"
     ceiling = f"{said(share)} of the noise ceiling"
     why = f"; {' and '.join(reasons)}" if reasons else ""
     more = f" {needed}" if needed else ""
+    beats = "beats the baselines" if compared else "without a baseline"
     if constant:
         return f"{name}: low: it gives all pairs the same value."
     if verdict == "valid":
         return f"{name}: valid (at least {percent} of the noise ceiling): {rho}, {ceiling}."
     if verdict == "partly_valid":
-        return f"{name}: partly valid (beats the baselines, below {percent} of the noise ceiling): {rho}, {ceiling}."
+        return f"{name}: partly valid ({beats}, below {percent} of the noise ceiling): {rho}, {ceiling}."
     if verdict == "partly_valid_undecided":
         undecided = f"{percent} of the noise ceiling undecided"
-        return f"{name}: partly valid (beats the baselines; {undecided}): {rho}, {ceiling}.{more}"
+        return f"{name}: partly valid ({beats}; {undecided}): {rho}, {ceiling}.{more}"
     if verdict == "baseline":
         return f"{name}: baseline (it equals {same}, so that its validity is not tested): {rho}, {ceiling}."
     if same is not None:
         why += f"; not compared with {same}, which it equals"
     if verdict == "low":
-        return f"{name}: low (baselines not beaten, at most half of the noise ceiling): {rho}{why}."
+        below = f"{'baselines not beaten' if compared else beats}, at most half of the noise ceiling"
+        return f"{name}: low ({below}): {rho}{why}."
     return f"{name}: undecided: {rho}{why}.{more}"
 
 

@@ -128,7 +128,9 @@ def fit_lines(fit: pl.DataFrame) -> list[str]:
         return []
     lines, fine = [], []
     for (who,), rows in tested.group_by("who", maintain_order=True):
-        name, n, off = rater_name(str(who)), counted(rows.height, "pair"), rows.filter("differs").sort("p_adjusted")
+        name, off, whole = rater_name(str(who)), rows.filter("differs").sort("p_adjusted"), fit.filter(who=who).height
+        some = f"{counted(rows.height, 'tested pair')} of {whole}"
+        n = counted(rows.height, "pair") if rows.height == whole else some
         if off.is_empty():
             fine.append(f"{name}, {n}")
             continue
