@@ -1,4 +1,4 @@
-"""Items of one document that depend on one another: every analysis that takes items for independent says so."""
+"""Items of one document that depend on one another: every analysis that assumes independent items has a caution."""
 
 from __future__ import annotations
 

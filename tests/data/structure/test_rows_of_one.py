@@ -92,7 +92,7 @@ def test_label_of_a_model_next_to_people_is_a_judges():
         assay.read(table)
 
 
-def test_title_of_each_row_under_the_name_label_is_no_label(tmp_path):
+def test_title_of_each_row_under_the_name_label_is_not_a_label(tmp_path):
     titles = [f"Offline: answer number {k}" for k in range(40)]
     records = scores().select(pl.Series("label", titles), pl.all()).to_dicts()
     (tmp_path / "results.json").write_text(json.dumps(records))
@@ -117,7 +117,7 @@ def test_sentences_name_no_annotator():
     assert assay.read(table, **ones[0]).n_items == 120
 
 
-def test_reply_of_each_language_is_no_label_and_the_item_one_question():
+def test_reply_of_each_language_is_not_a_label_and_the_item_one_question():
     """Raters of each language rated the replies to the same scenarios."""
     rng, rows = np.random.default_rng(4), []
     for s, bot in product(("s1", "s2", "s3"), ("gemini", "claude", "gpt-4o")):
@@ -186,7 +186,7 @@ def test_folder_of_tables_is_read_as_its_files(tmp_path):
 
 
 def test_votes_on_texts_with_an_id_in_each_row_say_that_pairs_come_again():
-    """The advice, followed, reads the votes on one pair as those on one item, in whatever order it was shown."""
+    """The advice, followed, reads the votes on one pair as those on one item, shown in either order."""
     rows = []
     for k, (n, who) in product(range(20), enumerate(("ann", "bob", "cho"))):
         good, bad = (
@@ -210,7 +210,7 @@ def test_votes_on_texts_with_an_id_in_each_row_say_that_pairs_come_again():
 
 
 def votes_on_texts(people: tuple[str, ...], seed: int, first: str = "") -> pl.DataFrame:
-    """People prefer the same text of each pair, which each saw in an order of its own; one always chooses the first."""
+    """People prefer the same text of each pair, which each saw in another order; one always chooses the first."""
     rng, rows = np.random.default_rng(seed), []
     for k, who in product(range(30), people):
         texts = [f"The reply to question {k} that gives {what} reason for what it says" for what in ("a", "no")]
@@ -224,7 +224,7 @@ def unequal(labels: assay.Annotations) -> int:
     return labels.labels.group_by("item").agg(pl.col("label").n_unique()).filter(pl.col("label") > 1).height
 
 
-def test_votes_on_texts_agree_in_whichever_order_they_were_shown():
+def test_votes_on_texts_agree_shown_in_either_order():
     table = votes_on_texts(("ann", "bob", "gpt-4o"), 1)
     labels = assay.read(table, judges=["gpt-4o"])
     assert unequal(labels) == 0
@@ -232,7 +232,7 @@ def test_votes_on_texts_agree_in_whichever_order_they_were_shown():
     assert assay.agreement(labels).to_dict() == assay.agreement(mixed).to_dict()
 
 
-def test_votes_on_texts_of_several_tables_agree_in_whichever_order_they_were_shown(tmp_path):
+def test_votes_on_texts_of_several_tables_agree_shown_in_either_order(tmp_path):
     votes_on_texts(("ann", "bob"), 1).write_csv(tmp_path / "people.csv")
     votes_on_texts(("gpt-4o",), 2).write_csv(tmp_path / "judge.csv")
     files = [tmp_path / "people.csv", tmp_path / "judge.csv"]
@@ -243,7 +243,7 @@ def test_votes_on_texts_of_several_tables_agree_in_whichever_order_they_were_sho
     assert any("in the other order" in note for note in both.reading.notes)
 
 
-def test_drift_compares_votes_on_texts_whichever_order_was_shown():
+def test_drift_compares_votes_on_texts_shown_in_either_order():
     runs = [assay.read(votes_on_texts(("gpt-4o",), seed), judges=["gpt-4o"]) for seed in (5, 6)]
     assert "0% [0%, " in assay.drift(*runs).summary()
 
