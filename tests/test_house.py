@@ -96,7 +96,7 @@ TERMS = {
 
 WAYS = {
     "alt-test": (30, ["labels.csv", "--judge", "gpt-4o", "--epsilon", "0.1"]),
-    "agreement": (26, ["labels.csv"]),
+    "agreement": (28, ["labels.csv"]),
     "raters": (26, ["labels.csv", "--quick"]),
     "ratings": (26, ["votes.csv", "--scale", "preference", "--repeat", "repeat", "--judges", "gpt-4o"]),
     "ideas": (27, ["odd_ones.csv", "--scale", "odd-one-out", "--judges", "gpt-4o"]),
@@ -104,7 +104,8 @@ WAYS = {
     "report": (68, ["labels.csv", "--expertise", "crowd"]),
 }
 """Files that a command enters until its line is printed, at most. What the verdict asks stands in `statistics`, where
-routes and estimates ask it too: labels and scores, strata, copies, item-level agreement."""
+routes and estimates ask it too: labels and scores, strata, copies, item-level agreement. So do agreement and the others
+about items that depend on one another."""
 
 LABELS = ["--item", "id", "--annotator", "worker", "--label", "stars", "--judges", "gpt-4o,llama", "--scale", "1-5"]
 """How examples/labels.csv is read."""
