@@ -244,8 +244,11 @@ def _without_blanks(data: bytes, separator: str) -> io.BytesIO | None:
     """The table without blanks before quotation marks, `a, "b, c"`; None if its rows then differ in length, too."""
     if separator.isspace() or separator.encode() + b' "' not in data:
         return None
-    text = data.replace(DOUBLED, b"\n").decode("utf-8-sig")
-    rows = list(csv.reader(io.StringIO(text, newline=""), delimiter=separator, skipinitialspace=True))
+    try:
+        text = data.replace(DOUBLED, b"\n").decode("utf-8-sig")
+        rows = list(csv.reader(io.StringIO(text, newline=""), delimiter=separator, skipinitialspace=True))
+    except (UnicodeDecodeError, csv.Error):  # another encoding, or a cell longer than the module takes
+        return None
     if len({len(row) for row in rows if row}) != 1:
         return None
     made = io.StringIO()
